@@ -7,13 +7,18 @@ from typing import Annotated
 
 import typer
 
-from dpcore.cli.options import SchemeArgument, listed
+from dpcore.cli.options import SchemeArgument, listed, taken_apart
 from dpcore.cli.printing import progress
+from dpcore.rounds.settings import Written
 
 
+@taken_apart
 def privatize(
+    told: Written,
     scheme: SchemeArgument,
-    source: Annotated[Path, typer.Argument(metavar="IN", help="Records: .csv, .parquet or .jsonl.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="IN", help="Records: CSV, Parquet, Arrow, JSON lines, Excel and others.")
+    ],
     target: Annotated[
         Path,
         typer.Argument(metavar="OUT", help="The reports: a .parquet or .jsonl file, or a folder of Parquet files."),
@@ -54,7 +59,7 @@ def privatize(
     total, most = None if budget is None else Budget.parse(budget), exact(delta=delta)
     keeping = Keeping(key=key, person=person, sends_token=tokens, ledger=ledger, total=total, delta=most)
     with progress("privatizing records", None):
-        sent = send(Scheme.from_toml(scheme), source, target, sent_for=round_, keeping=keeping)
+        sent = send(Scheme.from_toml(scheme), source, target, sent_for=round_, keeping=keeping, dialect=told.dialect)
     print(f"{sent.reports:,} report{'s' * (sent.reports != 1)} in {target}; nothing else left the records")
     if sent.left_out:
         print(f"{sent.left_out:,} people were left out: their budget does not cover another report")
@@ -63,10 +68,15 @@ def privatize(
         print(f"spent so far: epsilon = {sent.spent.text} of {total.text}{beside}")
 
 
+@taken_apart
 def receive(
+    told: Written,
     scheme: SchemeArgument,
     source: Annotated[
-        Path, typer.Argument(metavar="IN", help="What was said: .csv, .parquet or .jsonl, a column for each attribute.")
+        Path,
+        typer.Argument(
+            metavar="IN", help="What was said, in a file such as records are in: a column for each attribute."
+        ),
     ],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="The reports: a .parquet file.")],
     round_: Annotated[
@@ -83,7 +93,7 @@ def receive(
     from dpcore.protocol.scheme import Scheme
     from dpcore.rounds.receiving import receive as take
 
-    taken = take(Scheme.from_toml(scheme), source, target, sent_for=round_, count=count)
+    taken = take(Scheme.from_toml(scheme), source, target, sent_for=round_, count=count, dialect=told.dialect)
     print(f"{taken:,} report{'s' * (taken != 1)} in {target}; next: ldpflow collect {scheme} {target.parent}")
 
 

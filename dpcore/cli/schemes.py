@@ -159,9 +159,10 @@ def _asks(attribute: Attribute) -> str:
 def _taken(file: Path) -> dict[str, str]:
     """Why attributes have their mechanisms where the file leaves that open: attribute -> reason."""
     from dpcore.protocol.keys import reason
+    from dpcore.protocol.types import expanded
 
     tables = tomllib.loads(file.read_text(encoding="utf-8"))["attributes"]
-    return {name: why for name, table in tables.items() if (why := reason(table))}
+    return {name: why for name, table in tables.items() if (why := reason(expanded(f"attributes.{name}", table)))}
 
 
 def _show_revision(before: Scheme, after: Scheme) -> None:

@@ -6,6 +6,7 @@ May import wire's files, protocol and errors.
 
 from dpcore.populations.base import Population
 from dpcore.populations.consumer_expenditure import consumer_expenditure
+from dpcore.populations.formats import Dialect
 from dpcore.populations.laws import Beta, CategoricalLaw, NumericLaw
 from dpcore.populations.records import read_blocks, read_records
 from dpcore.populations.registry import NAMES, by_scheme
@@ -16,6 +17,7 @@ __all__ = [
     "NAMES",
     "Beta",
     "CategoricalLaw",
+    "Dialect",
     "NumericLaw",
     "Population",
     "by_scheme",

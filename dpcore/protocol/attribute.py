@@ -20,10 +20,10 @@ from dpcore.privacy.budget import Budget
 from dpcore.protocol._fields import listed, number
 from dpcore.protocol.arrows import as_numpy, is_arrow, whole
 from dpcore.protocol.keys import BINNED, CROSSED, LATTICE, OTHER, PLANE
-from dpcore.protocol.names import ABSENT, Names, is_missing
+from dpcore.protocol.names import ABSENT, BLANKS, Names, is_missing
 
 MISSING = "missing"  # the category that `missing = "category"` adds
-_BLANK = r"[ \t\n\v\f\r]*"  # numbers in texts are read as the browser's client does
+_BLANK = rf"[{BLANKS}]*"  # numbers in texts are read as the browser's client does
 _NUMERAL = re.compile(rf"{_BLANK}[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?{_BLANK}")
 
 
@@ -271,12 +271,14 @@ def _floats(column: Any) -> np.ndarray:
 
 def numeral(text: str) -> float | None:
     """Return the number that a text spells, as clients read it; None where it spells none."""
-    return float(text) if _NUMERAL.fullmatch(text) else None
+    return float(text.strip(BLANKS)) if _NUMERAL.fullmatch(text) else None
 
 
 def _float(value: Any) -> float:
-    if isinstance(value, str) and not _NUMERAL.fullmatch(value):
-        raise TypeError
+    if isinstance(value, str):
+        if not _NUMERAL.fullmatch(value):
+            raise TypeError
+        value = value.strip(BLANKS)
     if isinstance(value, (str, Number)) and not isinstance(value, bool):
         return float(value)  # type: ignore[arg-type]
     if value is None or is_missing(value):

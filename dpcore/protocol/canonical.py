@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dpcore.errors import SchemeError
-from dpcore.protocol import _toml, attribute_table, keys, label, pairs
+from dpcore.protocol import _toml, attribute_table, keys, label, pairs, types
 from dpcore.protocol.attribute import Attribute
 
 FORMAT = 1
@@ -44,7 +44,10 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(tables, Mapping) or not tables:
         raise SchemeError("a scheme needs at least one [attributes.NAME] table, got none")
     share = entries["clients"] if entries["reporting"] == "all" else max(1, entries["clients"] // len(tables))
-    attributes = {key: attribute_table.read(key, table, share, functionals) for key, table in tables.items()}
+    attributes = {
+        key: attribute_table.read(key, types.expanded(f"attributes.{key}", table), share, functionals)
+        for key, table in tables.items()
+    }
     if len({attribute.mechanism.declared.is_asked for attribute in attributes.values()}) > 1:
         raise SchemeError(
             "attributes must all be stated, or none: one report is made here or elsewhere; write two schemes"

@@ -13,6 +13,7 @@ from dpcore.mechanisms.named import BY_KIND, BY_TYPE, options_of
 from dpcore.privacy.budget import Budget
 from dpcore.protocol import keys
 from dpcore.protocol.attribute_table import NAME
+from dpcore.protocol.types import BOOLEAN
 
 _TYPES: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -31,8 +32,8 @@ def json_schema() -> dict[str, Any]:
         "propertyNames": {"pattern": NAME.pattern},
         "additionalProperties": {
             "required": ["type"],
-            "allOf": [{"if": _is(kind), "then": _attribute(kind)} for kind in BY_KIND],
-            "properties": {"type": {"enum": list(BY_TYPE)}},
+            "allOf": [{"if": _is(kind), "then": _attribute(kind)} for kind in BY_KIND] + [_boolean()],
+            "properties": {"type": {"enum": [*BY_TYPE, BOOLEAN]}},
         },
     }
     document["properties"]["labels"] |= {
@@ -77,6 +78,15 @@ def _attribute(kind: str) -> dict[str, Any]:
     table["required"] = [key for key in table["required"] if key in needed]
     table["properties"] |= dict.fromkeys(("estimator", *options_of(kind)), True)
     return table | {"allOf": cases}
+
+
+def _boolean() -> dict[str, Any]:
+    """A boolean: the keys of categories, but for those that it says itself."""
+    table = _attribute("categorical")
+    for key in ("categories", "outside"):
+        del table["properties"][key]
+    table["required"] = [key for key in table["required"] if key != "categories"]
+    return {"if": {"properties": {"type": {"const": BOOLEAN}}, "required": ["type"]}, "then": table}
 
 
 def _if(values: dict[str, str], then: dict[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from dpcore.errors import SchemeError, check_one_of, exact
 from dpcore.mechanisms.declared import Option
 from dpcore.mechanisms.named import BY_KIND, BY_TYPE, IN_SCHEMES, options_of
 from dpcore.privacy.budget import INFINITE, UNBOUNDED, Budget
+from dpcore.protocol.types import BOOLEAN
 
 AUTO = "auto"  # a categorical attribute's mechanism chosen by `choose`; the canonical scheme names the one it chose
 LOG_LINEAR = "log_linear"  # the estimator of every attribute whose values are points
@@ -49,7 +50,9 @@ SCHEME = (
         "labels", dict, default={}, words="a table [labels.NAME] for each thing that is sent in clear, such as a region"
     ),
 )
-_TYPE = Option("type", str, choices=tuple(BY_TYPE), is_needed=True, words=" or ".join(map(repr, BY_TYPE)))
+_TYPE = Option(
+    "type", str, choices=tuple(BY_TYPE), is_needed=True, words=f"{', '.join(map(repr, BY_TYPE))} or {BOOLEAN!r}"
+)
 _SHARED = (
     Option("column", str, words="its name in files, where that is another"),
     Option(

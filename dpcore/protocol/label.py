@@ -18,7 +18,7 @@ import numpy as np
 from dpcore.errors import SchemeError
 from dpcore.mechanisms import Reports
 from dpcore.mechanisms.received import in_ranges
-from dpcore.protocol import attribute_table, keys
+from dpcore.protocol import attribute_table, keys, types
 from dpcore.protocol._fields import printable
 from dpcore.protocol.attribute import Attribute
 
@@ -65,7 +65,7 @@ def read(tables: Any, attributes: Mapping[str, Attribute]) -> Mapping[str, Attri
     """
     if not isinstance(tables, Mapping):
         raise SchemeError("labels must be tables, [labels.NAME] each")
-    labels = {name: _read(name, table) for name, table in tables.items()}
+    labels = {name: _read(name, types.expanded(f"labels.{name}", table)) for name, table in tables.items()}
     if not labels:
         return MappingProxyType(labels)
     questions = [question for attribute in attributes.values() for question in attribute.questions]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import repeat
@@ -22,6 +23,11 @@ from dpcore.protocol.texts import Texts
 
 UNKNOWN, ABSENT = -1, -2  # in place of a category: something else was said, or nothing
 _WHOLE = re.compile(r"-?[0-9]{1,40}")  # a code that is read as a number, too
+_WHOLE_WITH_POINT = re.compile(r"(-?[0-9]{1,40})\.0+")  # as spreadsheets and pandas write whole numbers
+BLANKS = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)  # JavaScript's
+_NO_VALUE = ("", "na", "n/a", "nan", "null", "none")  # how files write that there is no value, in lower case
 _UNSURE = 1 << 53  # the first double that stands for several whole numbers
 _CLOSE = 1 << 16  # whole numbers between the least and the largest up to which each is looked up once
 _BYTE = 256
@@ -97,7 +103,9 @@ class Names:
         """The category of each value; a double from 2^53 on does not say which code was meant."""
         try:
             if not {bool, np.bool_}.isdisjoint(map(type, values)):
-                raise TypeError
+                values = [
+                    ("false", "true")[int(value)] if isinstance(value, (bool, np.bool_)) else value for value in values
+                ]
             cells = np.fromiter(map(self._all.get, values, repeat(UNKNOWN)), dtype=np.int64, count=len(values))
         except TypeError:  # a list or another thing without a hash
             raise InvalidRecord(
@@ -105,9 +113,28 @@ class Names:
             ) from None
         if self._has_long_codes:
             cells[[isinstance(value, float) and abs(value) >= _UNSURE for value in values]] = UNKNOWN
-        strange = np.flatnonzero(cells == UNKNOWN)
-        cells[strange[[is_missing(values[place]) for place in strange.tolist()]]] = ABSENT
+        for place in np.flatnonzero(cells == UNKNOWN).tolist():
+            cells[place] = self._respelled(values[place])
         return cells
+
+    def _respelled(self, value: Any) -> int:
+        """The category of a value that is no accepted spelling as it stands: with blanks around it, as 1.0, or decomposed."""
+        if is_missing(value):
+            return ABSENT
+        if not isinstance(value, str):
+            return UNKNOWN
+        text = plain(value)
+        whole = _WHOLE_WITH_POINT.fullmatch(text)
+        place = self._plain.get(whole[1] if whole else text, UNKNOWN)
+        return ABSENT if place == UNKNOWN and says_nothing(text) else place
+
+    @cached_property
+    def _plain(self) -> dict[str, int]:
+        """The category of each accepted text without blanks around it and composed; of two alike none is meant."""
+        places: dict[str, int] = {}
+        for text, place in self._texts.items():
+            places[plain(text)] = place if places.get(plain(text), place) == place else UNKNOWN
+        return places
 
     @cached_property
     def _spelled(self) -> np.ndarray:
@@ -126,6 +153,16 @@ class Names:
     @cached_property
     def _has_long_codes(self) -> bool:
         return any(isinstance(code, int) and abs(code) >= _UNSURE for code in self._all)
+
+
+def plain(text: str) -> str:
+    """Return a text in Unicode's composed form (NFC) without blanks around it."""
+    return unicodedata.normalize("NFC", text).strip(BLANKS)
+
+
+def says_nothing(text: str) -> bool:
+    """Return whether a text is one of the words by which files say that there is no value."""
+    return text.strip(BLANKS).lower() in _NO_VALUE
 
 
 def is_missing(value: Any) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
-from dpcore.errors import SchemeError
+from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.estimation.weighting import Margins
+from dpcore.populations.formats import read_columns
+from dpcore.protocol.blocks import BLOCK
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds.run import Run
 
@@ -25,18 +26,13 @@ def read(path: Path, scheme: Scheme) -> Margins:
             f"margins are totals by label, and the scheme has none; add [labels.NAME], or leave out {path.name}"
         )
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            head, *lines = list(csv.reader(file)) or [[]]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SchemeError(f"margins cannot be read from {path}: {error}") from None
-    if [name.strip() for name in head] != _HEAD:
-        raise SchemeError(f"{path.name} must begin with the line label,category,total; got {','.join(head)[:80]!r}")
+        lines = [row for table in read_columns(path, _HEAD, BLOCK) for row in table.to_pylist()]
+    except InvalidRecord as error:
+        raise SchemeError(f"margins: {error}") from None
     rows = []
     for number, line in enumerate(lines, 2):
-        if not any(cell.strip() for cell in line):
-            continue
         try:
-            label, category, total = (cell.strip() for cell in line)
+            label, category, total = (str(line[name]).strip() for name in _HEAD)
             rows.append((label, category, float(total.replace("_", ""))))
         except ValueError:
             raise SchemeError(

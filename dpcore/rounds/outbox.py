@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,12 @@ from dpcore import populations, wire
 from dpcore._random import secure
 from dpcore.client import Client
 from dpcore.errors import BudgetExceeded, DPCoreError, InvalidRecord, InvalidReport, SchemeError, check_within
+from dpcore.populations.formats import Dialect
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import Ledger
 from dpcore.protocol import reporting, tokens
 from dpcore.protocol.blocks import BLOCK, keep_memory
-from dpcore.protocol.names import is_missing
+from dpcore.protocol.names import is_missing, says_nothing
 from dpcore.protocol.report import Report, ReportBatch, batch_of, concatenate, with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire.single import ROUND_NAME
@@ -96,11 +98,12 @@ def send(
     *,
     sent_for: str = "",
     keeping: Keeping = Keeping(),
+    dialect: Dialect = Dialect(),
 ) -> Sent:
     """Privatize a file of records with the operating system's randomness.
 
     target: a .parquet file, a .jsonl file of a report a line, or a folder of Parquet files; nothing may be there yet.
-    sent_for: the round the reports are for, '' for whichever counts them.
+    sent_for: the round the reports are for, '' for whichever counts them.  dialect: how the file is written.
 
     Raises InvalidRecord, InvalidReport, SchemeError, BudgetExceeded or DPCoreError; no report is there then.
     """
@@ -109,23 +112,24 @@ def send(
     target = wire.location(target)
     check_target(target)
     check_sent_for(sent_for)
+    read = partial(populations.read_blocks, records, scheme, BLOCK, dialect=dialect)
     if not keeping.is_any:  # nothing is charged: records are read once, and a bad one takes the drafts of all with it
         keep_memory()
-        once = enumerate(populations.read_blocks(records, scheme, size=BLOCK))
+        once = enumerate(read())
         batches = (with_ids(reporting.privatize(scheme, block, secure(), index), secure()) for index, block in once)
         return Sent(reports=_write(target, scheme, batches, sent_for))
-    blocks = _blocks(scheme, records, keeping)
-    asked = _Asked(scheme, keeping, sent_for, lambda: _people(scheme, records, keeping))
+    blocks = _blocks(scheme, records, keeping, read)
+    asked = _Asked(scheme, keeping, sent_for, lambda: _people(keeping, read))
     reports = _write(target, scheme, asked.batches(blocks), sent_for)
     spent, delta = asked.spent()
     return Sent(reports=reports, left_out=asked.left_out, spent=spent, delta=delta)
 
 
-def _blocks(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[Any]:
+def _blocks(scheme: Scheme, records: Path, keeping: Keeping, read: Callable[..., Iterator[Any]]) -> Iterator[Any]:
     """The records, block after block, once all of them are known to be good."""
     also = (keeping.person,) if keeping.person else ()
     n = 0
-    for block in populations.read_blocks(records, scheme, size=BLOCK, also=also):
+    for block in read(also=also):
         scheme.encode(block, n)
         if keeping.person:
             _check_people(block[keeping.person].to_pylist(), keeping.person, records, n)
@@ -135,12 +139,12 @@ def _blocks(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[Any]:
             f"a key and a ledger belong to one person, and {records} holds {n:,} records; keep one, or say with --person "
             "COLUMN which column tells people apart"
         )
-    return populations.read_blocks(records, scheme, size=BLOCK, also=also)
+    return read(also=also)
 
 
-def _people(scheme: Scheme, records: Path, keeping: Keeping) -> Iterator[str]:
+def _people(keeping: Keeping, read: Callable[..., Iterator[Any]]) -> Iterator[str]:
     """Everybody in the records, as they are spelled there."""
-    for block in populations.read_blocks(records, scheme, size=BLOCK, also=(keeping.person,)):
+    for block in read(also=(keeping.person,)):
         yield from map(str, block[keeping.person].to_pylist())
 
 
@@ -150,7 +154,7 @@ def _check_people(people: Sequence[Any], column: str, records: Path, first: int)
     first: the position of the first of them, for messages, which do not show them.
     """
     spelled = [one_spelling(str(person)) for person in people]
-    if any(map(is_missing, people)) or not all(spelled):
+    if any(map(is_missing, people)) or any(map(says_nothing, spelled)):
         raise InvalidRecord(f"column {column!r} of {records} must say for every record whose it is")
     if not all(isinstance(person, (str, int)) for person in people) or any(map(_DECIMAL.fullmatch, spelled)):
         raise InvalidRecord(

@@ -6,7 +6,7 @@ What cannot be carried out is refused with nothing written; that real people are
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -100,7 +100,9 @@ def prepare(
         raise SchemeError(f"clients is for simulated people; with {source}, every one of them is one client")
     if records is not None:
         parsed.check_asked()
-        next(populations.read_blocks(records, parsed))  # refuses what is not a file of the scheme's columns
+        next(
+            populations.read_blocks(records, parsed, dialect=asked.dialect)
+        )  # refuses what is not a file of the scheme's columns
     if asked.margins is not None:
         known = margins.read(wire.location(asked.margins), parsed).by_category()
         before = warehouse.population_before(landing, parsed.digest, round_) if source != "simulated" else {}
@@ -142,6 +144,7 @@ def prepare(
         flow_run_id=flow_run_id,
         is_trial=is_trial,
         is_rehearsal=is_rehearsal,
+        **asdict(asked.dialect),
         **asked.rules()
         | {
             "min_clients": min_clients,

@@ -54,7 +54,7 @@ def privatize_records(run: Run) -> list[Path]:
     keep_memory()
     records = wire.location(run.plan.input)
     n = 0
-    for block in populations.read_blocks(records, scheme, size=BLOCK):
+    for block in populations.read_blocks(records, scheme, size=BLOCK, dialect=run.plan.dialect):
         scheme.encode(block, n)
         n += len(block)
     if n == 0:
@@ -62,7 +62,7 @@ def privatize_records(run: Run) -> list[Path]:
     if not is_rehearsal:
         charge(run, {run.plan.run_id: run.plan.round})
     paths, random = [], run.random
-    for index, block in enumerate(populations.read_blocks(records, scheme, size=BLOCK)):
+    for index, block in enumerate(populations.read_blocks(records, scheme, size=BLOCK, dialect=run.plan.dialect)):
         path = run.reports(index)
         if not path.exists():
             reports = reporting.privatize(scheme, block, random, index)

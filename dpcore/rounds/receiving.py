@@ -17,9 +17,10 @@ from dpcore.errors import InvalidReport, SchemeError
 from dpcore.mechanisms import Reports
 from dpcore.mechanisms.stated import Stated
 from dpcore.mechanisms.unary_encoding import packed
-from dpcore.populations.records import read_columns
+from dpcore.populations.formats import Dialect, read_columns
 from dpcore.protocol._fields import listed
 from dpcore.protocol.attribute import Attribute
+from dpcore.protocol.blocks import BLOCK
 from dpcore.protocol.report import Answers, ReportBatch
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds.outbox import check_sent_for, check_target
@@ -27,12 +28,22 @@ from dpcore.rounds.outbox import check_sent_for, check_target
 MOST = 50_000_000  # reports of a file, all of which are held at once
 
 
-def receive(scheme: Scheme, source: Path, target: Path, *, sent_for: str = "", count: str = "") -> int:
+def receive(
+    scheme: Scheme,
+    source: Path,
+    target: Path,
+    *,
+    sent_for: str = "",
+    count: str = "",
+    dialect: Dialect = Dialect(),
+) -> int:
     """Make a file of reports of a file of what was said, and return how many they are.
 
-    source: .csv, .parquet or .jsonl, with a column for each attribute, of outputs' names or numbers, or of bits as a text of 0
-    and 1, and for each label.  target: a .parquet file that is not there yet.  sent_for: as in `outbox.send`.
+    source: a file of a format that is read as records are, with a column for each attribute, of outputs' names or numbers, or
+    of bits as a text of 0 and 1, and for each label.  target: a .parquet file that is not there yet.
+    sent_for: as in `outbox.send`.
     count: the column that says how many reports a row stands for, '' where it stands for one.
+    dialect: how the file is written.
 
     Raises InvalidRecord or InvalidReport, and SchemeError where the scheme has clients of its own.
     """
@@ -48,7 +59,7 @@ def receive(scheme: Scheme, source: Path, target: Path, *, sent_for: str = "", c
     asked = list(dict.fromkeys([*columns.values(), *([count] if count else [])]))
     parts: list[list[np.ndarray]] = []
     first = 0
-    for table in read_columns(wire.location(source), asked):
+    for table in read_columns(wire.location(source), asked, BLOCK, dialect=dialect):
         frame = table.to_pandas(ignore_metadata=True)
         said = [_said(scheme, name, frame[column].tolist(), first) for name, column in columns.items()]
         times = _whole(frame[count].tolist(), count, first) if count else np.ones(len(frame), dtype=np.int64)

@@ -22,7 +22,7 @@ from dpcore._random import Source, secure, seeded
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds.defaults import DEFAULT_DATA
-from dpcore.rounds.settings import Rules
+from dpcore.rounds.settings import Rules, Written
 
 
 class State(IntEnum):
@@ -63,7 +63,7 @@ STEPS: Mapping[str, Step] = MappingProxyType(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan(Rules):
+class Plan(Rules, Written):
     """Everything a run's steps need to know, with the rules they obey; kept as `plan.json` beside the canonical scheme.
 
     seed: of simulated people; None with real ones.  is_rehearsal: real records under a known seed, which is written nowhere.

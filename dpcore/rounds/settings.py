@@ -12,10 +12,13 @@ from dataclasses import dataclass, field, fields
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 from dpcore.errors import SchemeError
 from dpcore.rounds.defaults import DEFAULT_DATA, DEFAULT_SCHEME, KEEP_DAYS, MIN_CLIENTS
+
+if TYPE_CHECKING:
+    from dpcore.populations.formats import Dialect
 
 MOST_CLIENTS = 10**12
 _DIGITS = 20  # that a number may have, more than any bound
@@ -100,13 +103,39 @@ class Where(Declared):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Who(Declared):
+class Written(Declared):
+    """How the file of records is written, where it does not show it."""
+
+    delimiter: str | None = option(
+        None,
+        "Of records in a text file: what separates fields. Default: comma, semicolon, tab or bar, as the header shows.",
+    )
+    decimal: str | None = option(
+        None, "Of records in a text file: the decimal mark, . or ,. Default: as the file shows."
+    )
+    encoding: str | None = option(
+        None, "Of records in a text file, such as latin-1. Default: UTF-8, or its byte-order mark's."
+    )
+    sheet: str | None = option(None, "Of records in a workbook: the sheet. Default: the only one.")
+
+    @property
+    def dialect(self) -> Dialect:
+        """The same as readers take it; raises InvalidRecord."""
+        from dpcore.populations.formats import Dialect  # which loads Arrow, and help needs none
+
+        return Dialect(**{each.name: getattr(self, each.name) for each in options(Written)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Who(Written):
     """Whose round it is."""
 
     clients: int | None = option(
         None, "How many simulated people: a trial. Default: the scheme's number.", least=1, most=MOST_CLIENTS
     )
-    records: Path | None = option(None, "Real records instead, one client each: .csv or .parquet.")
+    records: Path | None = option(
+        None, "Real records instead, one client each: CSV, Parquet, Arrow, JSON lines, Excel and others."
+    )
     reports: Path | None = option(None, "Folder of reports that clients sent (.parquet) instead; each counts once.")
     seed: int | None = option(
         None,

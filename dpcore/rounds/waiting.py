@@ -45,7 +45,8 @@ def _clients(run: Run) -> tuple[int, str]:
         return fewest if scheme.reporting == "one" else (aggregate.n, "")
     if run.plan.source == "records":
         n = 0
-        for block in populations.read_blocks(wire.location(run.plan.input), run.scheme, size=BLOCK):
+        records = wire.location(run.plan.input)
+        for block in populations.read_blocks(records, run.scheme, size=BLOCK, dialect=run.plan.dialect):
             run.scheme.encode(block, n)  # a bad record is told before it is told that they are few
             n += len(block)
             if n >= run.plan.min_clients:

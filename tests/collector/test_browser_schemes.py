@@ -237,6 +237,10 @@ bins = [0.1]
 missing = "category"
 codes = { "-3" = "missing", "1e2" = "missing", "a" = "missing" }
 epsilon = 1
+[attributes.flag]
+type = "boolean"
+missing = "category"
+epsilon = 1
 """
 BLANKS = ("\t", "\n", "\r", "\v", "\f", "\u00a0", "\u3000", "\ufeff", "\u2028", "\x1c", "\x00", "_")
 NUMERALS = (
@@ -296,6 +300,10 @@ NUMERALS = (
         "NA",
         "true",
         "True",
+        "yes\u00a0",
+        "0.00",
+        "-0.0",
+        "n/a ",
         "7",
         "a",
         " a",

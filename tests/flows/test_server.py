@@ -131,7 +131,7 @@ def test_a_failed_run_says_what_to_do_on_a_page_and_tells_the_webhook(
     run = start(port, scheme=households_file, data=tmp_path / "data", records=tmp_path / "absent.csv", round="refused")
     found = ended(port, run)
     assert found["type"] == "FAILED"
-    assert f"no file of records at {tmp_path / 'absent.csv'}" in found["message"]
+    assert f"{tmp_path / 'absent.csv'}: no such file of records" in found["message"]
     page = soon(lambda: artifacts(port, run).get("round-failure"))
     assert "absent.csv" in page["data"]
     assert "Correct what the message names, then press Retry" in page["data"]

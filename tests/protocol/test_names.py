@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,10 @@ from dpcore.errors import InvalidRecord
 from dpcore.protocol import texts
 from dpcore.protocol.names import ABSENT, UNKNOWN, Names
 from dpcore.protocol.texts import Texts
+from dpcore.protocol.types import CODES
 
-TEXTS = st.text(st.sampled_from("ab\0é\ud800\U0001f600 0"), max_size=4)
+NOTHING = ("", "na", "n/a", "nan", "null", "none")
+TEXTS = st.text(st.sampled_from("ab\0é\ud800\U0001f600 0.n\u0301e"), max_size=4)
 KNOWN = st.lists(TEXTS.filter(bool), min_size=1, max_size=8, unique=True)
 CODED = {"1": "one", "02": "two", "-3": "three"}
 FEW, MANY = ["one", "two", "three", "é", "\U0001f600"], [f"the name of {i}" for i in range(700)]
@@ -32,7 +36,18 @@ def obvious(known: list[str], values: list[Any], codes: dict[str, str] | None = 
     for value in values:
         is_absent = value is None or value == "" or (isinstance(value, float) and math.isnan(value))
         cells.append(ABSENT if is_absent else spellings.get(value, UNKNOWN))
+        if cells[-1] == UNKNOWN and isinstance(value, str):
+            alike = {
+                place for text, place in spellings.items() if isinstance(text, str) and trimmed(text) == trimmed(value)
+            }
+            (cells[-1],) = alike if len(alike) == 1 else {ABSENT if value.strip().lower() in NOTHING else UNKNOWN}
     return cells
+
+
+def trimmed(text: str) -> str:
+    """A text composed, without blanks around it, and of a whole number without its point."""
+    composed = unicodedata.normalize("NFC", text).strip()
+    return re.sub(r"^(-?\d+)\.0+$", r"\1", composed)
 
 
 @given(KNOWN, st.lists(TEXTS, max_size=20), st.booleans(), st.integers(0, 3))
@@ -112,9 +127,41 @@ def test_numbers_among_texts(subtests: pytest.Subtests) -> None:
             assert Names("x", FEW, CODED).cells(FORMS[form](values)).tolist() == obvious(FEW, values, CODED)
 
 
+def test_booleans_are_the_texts_true_and_false(subtests: pytest.Subtests) -> None:
+    for form in FORMS:
+        with subtests.test(form=form):
+            values = [True, "true", np.False_, None, "one"]
+            assert Names("x", ["false", "true"], CODES).cells(FORMS[form](values)).tolist() == [
+                1,
+                1,
+                0,
+                ABSENT,
+                UNKNOWN,
+            ]
+            assert Names("x", FEW, {}).cells(FORMS[form](values)).tolist() == [UNKNOWN] * 3 + [ABSENT, 0]
+
+
+def test_spellings_of_files_are_the_category(subtests: pytest.Subtests) -> None:
+    known = Names("x", ["café", "1", "-20", "None"], {"7": "café"})
+    spelled = {
+        "cafe\u0301": 0,
+        " café\xa0": 0,
+        "7.0": 0,
+        " 1 ": 1,
+        "1.00": 1,
+        "-20.0": 2,
+        "None": 3,
+        "none": ABSENT,
+        " NA": ABSENT,
+    }
+    for value, place in (spelled | {"1.5": UNKNOWN, "Café": UNKNOWN, "+1": UNKNOWN, "01": UNKNOWN}).items():
+        with subtests.test(value=value):
+            assert known.cells([value]).tolist() == [place]
+
+
 def test_what_is_neither_text_nor_number_is_refused_among_names(subtests: pytest.Subtests) -> None:
     for form in FORMS:
-        for odd in [True, False, np.True_, ["one"], {"one"}]:
+        for odd in [["one"], {"one"}]:
             with subtests.test(form=form, odd=odd):
                 values = np.empty(3, dtype=object)
                 values[:] = ["one", "two", None]

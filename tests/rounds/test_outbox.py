@@ -334,7 +334,7 @@ def test_two_that_carry_over_at_once_lose_nothing(here: Path) -> None:
 CANNOT_BE_SENT = [
     (["one.jsonl", "out.csv"], "a .parquet or a .jsonl file, or to a folder, got 'out.csv'"),
     (["one.jsonl", "one.jsonl"], "already there"),
-    (["none.jsonl", "out.jsonl"], "no file of records"),
+    (["none.jsonl", "out.jsonl"], "none.jsonl: no such file of records"),
     (["bad.jsonl", "out.jsonl"], "column 'colour' is not one of"),
     (["bad.jsonl", "out.jsonl", "--key", "key"], "column 'colour' is not one of"),
     (["cut.jsonl", "out"], "may be cut short"),

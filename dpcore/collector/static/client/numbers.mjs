@@ -1,6 +1,6 @@
 /** The numbers that a scheme writes as texts: epsilons and fractions. */
 
-const NUMERAL = /^[ \t\n\v\f\r]*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?[ \t\n\v\f\r]*$/; // as in Python
+const NUMERAL = /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?\s*$/; // as in Python
 
 /** The number that a text spells, as the client in Python reads it; undefined where it spells none. */
 export function numberIn(text) {

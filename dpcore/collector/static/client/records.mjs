@@ -3,6 +3,8 @@
 import { InvalidRecord } from "./errors.mjs";
 import { numberIn } from "./numbers.mjs";
 
+const NO_VALUE = ["", "na", "n/a", "nan", "null", "none"]; // how files write that there is no value, in lower case
+
 /** The input cell of an attribute's value in a record; throws InvalidRecord. */
 export function cellOf(attribute, record) {
   if (attribute.sides) {
@@ -57,14 +59,26 @@ function isAbsent(value) {
 }
 
 function cellOfCategory(attribute, value) {
+  if (typeof value === "boolean") value = String(value);
   const whole = Number.isSafeInteger(value) ? BigInt(value) : value; // beyond, no double says which number was meant
-  const known = typeof whole === "bigint" ? attribute.numbers.get(whole) : attribute.texts.get(whole);
+  const known = typeof whole === "bigint" ? attribute.numbers.get(whole) : attribute.texts.get(whole) ?? respelled(attribute, whole);
   if (known !== undefined) return known;
-  if ((value !== null && typeof value === "object") || typeof value === "boolean") throw new InvalidRecord(attribute.name, "expected a text or a number");
-  if (isAbsent(value)) {
+  if (value !== null && typeof value === "object") throw new InvalidRecord(attribute.name, "expected a text or a number");
+  if (isAbsent(value) || (typeof value === "string" && NO_VALUE.includes(plain(value).toLowerCase()))) {
     if (attribute.missing === "category") return attribute.categories.indexOf("missing");
     throw new InvalidRecord(attribute.name, "expected an answer");
   }
   if (attribute.outside === "other") return attribute.categories.indexOf("other");
   throw new InvalidRecord(attribute.name, "expected one of the categories");
 }
+
+/** The category of a text that is no accepted spelling as it stands: with blanks around it, as 1.0, or decomposed. */
+function respelled({ texts }, value) {
+  if (typeof value !== "string" || value === "") return undefined;
+  const text = plain(value).replace(/^(-?[0-9]{1,40})\.0+$/, "$1");
+  const found = new Set([...texts].filter(([known]) => plain(known) === text).map(([, place]) => place));
+  return found.size === 1 ? [...found][0] : undefined;
+}
+
+/** A text in Unicode's composed form (NFC) without blanks around it. */
+const plain = (text) => text.normalize("NFC").trim();
