@@ -4,6 +4,7 @@ OpenBLAS has a kernel for each kind of processor and runs the one that OPENBLAS_
 instructions that NPY_DISABLE_CPU_FEATURES names.  Under each, the quick tests that compare floats are run, and a round of
 each shipped scheme is estimated from the same reports.  Printed is how far any estimate moved from this processor's own, in
 standard errors (`tests/helpers/comparison.py`).  `--ci` takes the two kernels that differ most from the processor's own.
+`--whole` runs all of `make test` under each kernel instead, one after another: four minutes each on a quiet machine.
 
 What this processor cannot run is said and left out.
 """
@@ -30,12 +31,13 @@ from numpy._core._multiarray_umath import (
 from dpcore.results import warehouse
 from tests.frozen import behaviour
 from tests.helpers import comparison, undrawn
-from tests.programs.shaken import tried
+from tests.programs.shaken import FLOWS, QUICK, tried
 
 ROOT = Path(__file__).parents[2]
 # Each kernel and the instructions without which it stops: of Zen those of Haswell.
 KERNELS = {"Nehalem": "SSE42", "Sandybridge": "AVX", "Haswell": "AVX2", "Zen": "AVX2", "SkylakeX": "AVX512_SKX"}
 PLAIN = "numpy without extensions"
+PARTS = {"quick": QUICK, "flows": [*QUICK[:4], *FLOWS]}
 _COMPARES = re.compile(r"\b(approx|allclose|isclose|assert_allclose)\b|behaviour\.differences")
 _SCHEMES: dict[str, dict[str, object]] = {
     "consumer_expenditure": {"clients": 30_000},
@@ -113,10 +115,17 @@ def _played(name: str, changed: Mapping[str, str], folder: Path, with_tests: boo
     return tried(name, command, cwd=ROOT, env=environment)
 
 
+def _tested(name: str, part: str, environment: Mapping[str, str]) -> bool:
+    """Run a part of `make test`, print how it went, and return whether it passed."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *PARTS[part]]
+    return tried(f"{name}, {part}", command, cwd=ROOT, env=environment)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--ci", action="store_true", help="the two kernels that differ most from this processor's own")
     parser.add_argument("--estimates", type=Path, help=argparse.SUPPRESS)  # what a child process is asked for
+    parser.add_argument("--whole", action="store_true", help="all of `make test` under each kernel")
     options = parser.parse_args(arguments)
     if options.estimates:
         estimates(options.estimates)
@@ -124,6 +133,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     played = surroundings(options.ci)
     for name in () if options.ci else KERNELS.keys() - played.keys():
         print(f"{name}: skipped, this processor has no {KERNELS[name]}")
+    if options.whole:
+        passed = [_tested(name, part, os.environ | played[name]) for name in played for part in PARTS]
+        return 0 if all(passed) else 1
     is_well = True
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         jobs = {"own": pool.submit(_played, "own", {}, Path(folder), False)}
