@@ -31,6 +31,7 @@ from dpcore.functionals import Atom, parse
 from dpcore.functionals.group import WEIGHTED, Group, OfGroup
 from dpcore.protocol import simulation
 from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.arrows import as_columns
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.blocks import People, Table, block_sizes
 from dpcore.protocol.labelled import members
@@ -331,9 +332,10 @@ def _atoms(estimate: Estimate | None) -> list[Atom]:
 def run(scheme: Scheme, people: Any, random: Source, clients: int | None = None) -> Round:
     """Return a whole round: people, reports, aggregate, estimates.
 
-    people: a population, or a mapping or DataFrame of records.  clients: how many of a population (the scheme's number).
+    people: a population, or records: columns by name, or a table of pandas, polars, Arrow or DuckDB.
+    clients: how many of a population (the scheme's number).
     """
     if hasattr(people, "records_block"):
         return estimate_all(collect(scheme, people, clients or scheme.clients, random))
-    table = Table(people)
+    table = Table(as_columns(people))
     return estimate_all(collect(scheme, table, len(table), random))

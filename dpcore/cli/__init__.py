@@ -18,7 +18,7 @@ import typer
 
 from dpcore.cli.answers import export, publish, query, show
 from dpcore.cli.projects import backup, deploy, init, restore, status, up, watch
-from dpcore.cli.reports import key, privatize, receive, serve
+from dpcore.cli.reports import check, key, privatize, receive, serve
 from dpcore.cli.rounds import backfill, cleanup, collect, estimate, forget, run
 from dpcore.cli.schemes import audit, plan, scheme
 from dpcore.cli.studies import Studies, reproduce
@@ -64,6 +64,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (  # as help lists them
     restore,
     scheme,
     plan,
+    check,
     privatize,
     receive,
     collect,

@@ -1,15 +1,52 @@
-"""Reports until a round counts them: `privatize` and `receive` make them, `serve` collects them, `key` says who may send."""
+"""Reports until a round counts them: `check`, `privatize` and `receive` read files, `serve` collects, `key` permits."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dpcore.cli.options import SchemeArgument, listed, taken_apart
-from dpcore.cli.printing import progress
+from dpcore.cli.printing import progress, show_lines
+from dpcore.rounds.defaults import MIN_CLIENTS
 from dpcore.rounds.settings import Written
+
+
+@taken_apart
+def check(
+    told: Written,
+    scheme: SchemeArgument,
+    source: Annotated[
+        Path, typer.Argument(metavar="IN", help="Records: CSV, Parquet, Arrow, JSON lines, Excel and others.")
+    ],
+    min_clients: Annotated[
+        int, typer.Option(min=1, help="A refused value is shown if at least so many records have it.")
+    ] = MIN_CLIENTS,
+) -> None:
+    """Count what a file of records holds for each attribute; nothing is privatized or written.
+
+    A refused value stops a round before anybody's answer is privatized; exit 1 if there is one. A number beyond its bounds is
+    clipped, and a value that is not listed becomes "other", where the scheme says so.
+
+    Example: ldpflow check data/schemes/health_insurance.toml data/samples/health_insurance.parquet
+    """
+    from dpcore.populations.inspection import inspect
+    from dpcore.protocol.scheme import Scheme
+
+    counts = inspect(source, Scheme.from_toml(scheme), told.dialect)
+    kinds = ("accepted", "clipped", "other", "missing", "refused")
+    rows = [[each.attribute, each.column, *(f"{getattr(each, kind):,}" for kind in kinds)] for each in counts]
+    show_lines(str(source), ("attribute", "column", *kinds), rows)
+    refused = [each for each in counts if each.refused]
+    for each in refused:
+        examples = [f"{value!r} in {count:,} records" for value, count in each.examples(min_clients)]
+        beside = ", ".join(examples) or f"no refused value is in {min_clients:,} records or more"
+        print(f"column {each.column!r}: {beside}")
+    if refused:
+        print(f"{source} would be refused; correct the file or the scheme", file=sys.stderr)
+        raise typer.Exit(1)
 
 
 @taken_apart

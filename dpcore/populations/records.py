@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,6 +27,7 @@ from dpcore.wire.files import location
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dpcore.protocol.attribute import Attribute
     from dpcore.protocol.scheme import Scheme
 
 _COMMA = re.compile(r"\s*[-+]?\d+,(\d+)\s*")
@@ -54,30 +56,50 @@ def read_blocks(
     Raises InvalidRecord as `read_records` does, from the first `next` on; a damaged CSV may show only later.
     """
     path = location(path)
-    questions = [question for attribute in scheme.reported.values() for question in attribute.questions]
-    columns = {
-        name: [question for question in questions if question.column == name]
-        for name in dict.fromkeys(question.column for question in questions)
-    }
-    numbers = {name for name, asked in columns.items() if all(attribute.reads_numbers for attribute in asked)}
+    columns = questions_by_column(scheme)
+    first = 0
+    for table, decimal in read_tables(path, columns, size, also=also, dialect=dialect):
+        for name, asked in columns.items():
+            if reads_numbers(asked):
+                read = _numbers(table.column(name), asked, path, first, decimal)
+                table = table.set_column(table.column_names.index(name), name, read)
+        first += table.num_rows
+        yield table
+
+
+def read_tables(
+    path: Path, columns: Mapping[str, Sequence[Attribute]], size: int, *, also: Sequence[str] = (), dialect: Dialect
+) -> Iterator[tuple[pa.Table, str]]:
+    """Yield tables of a file's columns as the file has them, each with the decimal mark of its texts.
+
+    columns: as `questions_by_column` returns them.  Raises InvalidRecord as `read_blocks` does.
+    """
     names = {
         name: [spelling for attribute in asked for spelling in (*attribute.categories, *attribute.codes)]
         for name, asked in columns.items()
-        if name not in numbers and name not in also
+        if not reads_numbers(asked) and name not in also
     }
     wanted = list(dict.fromkeys([*columns, *also]))
-    first = 0
     decimal = dialect.decimal
     for table in read_columns(path, wanted, size, names=names, dialect=dialect):
         if decimal is None:
-            found = [table.column(name) for name in numbers]
-            decimal = "," if _has_commas(found, path, wanted, dialect) else "."
-        for name in numbers:
-            codes = {code for attribute in columns[name] for code in attribute.codes}
-            read = _numbers(table.column(name), name, codes, path, first, decimal)
-            table = table.set_column(table.column_names.index(name), name, read)
-        first += table.num_rows
-        yield table
+            numbers = [table.column(name) for name, asked in columns.items() if reads_numbers(asked)]
+            decimal = "," if _has_commas(numbers, path, wanted, dialect) else "."
+        yield table, decimal
+
+
+def questions_by_column(scheme: Scheme) -> dict[str, list[Attribute]]:
+    """Return which attributes are asked of each column, in the scheme's order; of two asked together each side."""
+    columns: dict[str, list[Attribute]] = {}
+    for attribute in scheme.reported.values():
+        for question in attribute.questions:
+            columns.setdefault(question.column, []).append(question)
+    return columns
+
+
+def reads_numbers(asked: Sequence[Attribute]) -> bool:
+    """Return whether a column holds numbers: all attributes that are asked of it read them."""
+    return all(attribute.reads_numbers for attribute in asked)
 
 
 def _has_commas(columns: Sequence[Any], path: Path, wanted: Sequence[str], dialect: Dialect) -> bool:
@@ -100,12 +122,33 @@ def _frame(table: pa.Table) -> pd.DataFrame:
 
 
 def _numbers(
-    column: pa.ChunkedArray, name: str, codes: Collection[str], path: Path, first: int, decimal: str
+    column: pa.ChunkedArray, asked: Sequence[Attribute], path: Path, first: int, decimal: str
 ) -> pa.ChunkedArray | pa.Array:
     """The column as float64 without nulls; refuses what is neither a number nor a missing value, nor a code of one."""
+    name = asked[0].column
+    try:
+        numbers, bad = parsed(column, {code for attribute in asked for code in attribute.codes}, decimal)
+    except (TypeError, ValueError):
+        raise InvalidRecord(f"column {name!r} of {path} must hold numbers, and it holds lists") from None
+    if len(bad):
+        raise InvalidRecord(
+            f"column {name!r} of {path} must hold numbers, without a thousands separator and with the decimal mark that "
+            f"--decimal says; record {first + int(bad[0]) + 1} does not ({len(bad)} of its block)"
+        )
+    return numbers
+
+
+def parsed(
+    column: pa.ChunkedArray, codes: Collection[str], decimal: str
+) -> tuple[pa.ChunkedArray | pa.Array, np.ndarray]:
+    """Return the numbers of a column as float64, NaN where there is none, and the places of what is no number.
+
+    Words for no value, and the codes, are none and no fault.  Raises TypeError or ValueError for a column of lists.
+    """
+    nowhere = np.array([], dtype=np.int64)
     if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
         numbers = column if column.type == pa.float64() else column.cast(pa.float64(), safe=False)
-        return numbers.fill_null(math.nan) if numbers.null_count else numbers
+        return (numbers.fill_null(math.nan) if numbers.null_count else numbers), nowhere
     if pa.types.is_string(column.type):
         if decimal == ",":
             column = pc.replace_substring(column, ",", ".")
@@ -113,32 +156,23 @@ def _numbers(
             try:  # Arrow reads what is a number as Python does; anything else is looked at one by one
                 numbers = column.cast(pa.float64())
                 if numbers.null_count == 0 and pc.all(pc.is_finite(numbers)).as_py():
-                    return numbers
+                    return numbers, nowhere
             except pa.ArrowInvalid:
                 pass
         column = pc.utf8_trim(column, BLANKS)
-    return pa.array(_spelled(_frame(pa.table({name: column}))[name], name, codes, path, first), pa.float64())
+    return _spelled(_frame(pa.table({"x": column}))["x"], codes)
 
 
-def _spelled(column: pd.Series, name: str, codes: Collection[str], path: Path, first: int) -> Any:
-    """What the texts of a column say, and whatever else may be a number, (n,) float64."""
-    import numpy as np
+def _spelled(column: pd.Series, codes: Collection[str]) -> tuple[pa.Array, np.ndarray]:
+    """What the texts of a column say, and whatever else may be a number, as `parsed` returns them."""
     import pandas as pd
 
-    try:
-        # Through text, because pandas would make nanoseconds of a date.
-        numbers = pd.to_numeric(column.astype("str"), errors="coerce").astype("float64")
-        words = column[np.isinf(numbers)].astype("str").str.contains("i", case=False)  # not digits beyond doubles
-        numbers[words.index[words]] = np.nan
-        is_silent = column.astype("str").isin(list(codes))
-        numbers[is_silent] = np.nan
-    except (TypeError, ValueError):
-        raise InvalidRecord(f"column {name!r} of {path} must hold numbers, and it holds lists") from None
+    # Through text, because pandas would make nanoseconds of a date.
+    numbers = pd.to_numeric(column.astype("str"), errors="coerce").astype("float64")
+    words = column[np.isinf(numbers)].astype("str").str.contains("i", case=False)  # not digits beyond doubles
+    numbers[words.index[words]] = np.nan
+    is_silent = column.astype("str").isin(list(codes))
+    numbers[is_silent] = np.nan
     doubtful = column[numbers.isna() & column.notna() & ~is_silent]
-    bad = doubtful[~doubtful.astype(str).map(says_nothing).astype(bool)]
-    if len(bad):
-        raise InvalidRecord(
-            f"column {name!r} of {path} must hold numbers, without a thousands separator and with the decimal mark that "
-            f"--decimal says; record {first + int(bad.index[0]) + 1} does not ({len(bad)} of its block)"
-        )
-    return numbers.to_numpy()
+    bad = doubtful.index[~doubtful.astype(str).map(says_nothing).astype(bool)]
+    return pa.array(numbers.to_numpy(), pa.float64()), bad.to_numpy()

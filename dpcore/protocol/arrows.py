@@ -5,9 +5,26 @@ What an array holds is seen through DLPack, because Arrow's `to_numpy` and numpy
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
+
+from dpcore.errors import InvalidRecord
+
+
+def as_columns(records: Any) -> Any:
+    """Return records whose columns are found by name: a table of Arrow of polars' DataFrame, of DuckDB's relation and the like.
+
+    A mapping, a DataFrame of pandas and a table of Arrow come back as they are.  Raises InvalidRecord without pyarrow.
+    """
+    if not hasattr(records, "__arrow_c_stream__") or hasattr(records, "iloc") or hasattr(records, "to_pylist"):
+        return records
+    try:
+        table = import_module("pyarrow").table
+    except ImportError:
+        raise InvalidRecord("records of this kind are read by pyarrow, which is not installed; install it") from None
+    return table(records)
 
 
 def is_arrow(column: Any) -> bool:

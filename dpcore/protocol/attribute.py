@@ -229,7 +229,7 @@ class Attribute:
         return "a number" + ("" if self.bins is not None else f" in [{number(self.lower)}, {number(self.upper)}]")
 
     def _encode_categories(self, column: Any, first: int) -> np.ndarray:
-        cells = self._names.cells(column)
+        cells = self.names.cells(column)
         if len(cells) and cells.min() < 0:
             strange = np.flatnonzero(cells < 0)
             absent = cells[strange] == ABSENT
@@ -251,7 +251,8 @@ class Attribute:
         return cells
 
     @cached_property
-    def _names(self) -> Names:
+    def names(self) -> Names:
+        """The spellings of its categories, in columns of texts and numbers."""
         return Names(self.column, self.categories, self.codes)
 
 

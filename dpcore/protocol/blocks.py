@@ -37,14 +37,18 @@ class People(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Real records held in memory, as people: a mapping or DataFrame of columns."""
+    """Real records held in memory, as people: a mapping, DataFrame or Arrow table of columns."""
 
     columns: Any
 
     def __len__(self) -> int:
-        names = list(self.columns.keys())
+        names = self._names
         return len(self.columns[names[0]]) if names else 0
+
+    @property
+    def _names(self) -> list[str]:
+        return list(getattr(self.columns, "column_names", self.columns))
 
     def records_block(self, block: int, size: int, random: Source) -> Mapping[str, Any]:
         rows = slice(block * BLOCK, block * BLOCK + size)
-        return {name: self.columns[name][rows] for name in self.columns}
+        return {name: self.columns[name][rows] for name in self._names}

@@ -23,6 +23,7 @@ import numpy as np
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.privacy.budget import Budget
 from dpcore.protocol import canonical, pairs
+from dpcore.protocol.arrows import as_columns
 from dpcore.protocol.attribute import Attribute
 
 
@@ -120,11 +121,14 @@ class Scheme:
         return sum(totals, Fraction(0)) if self.reporting == "all" else max(totals)
 
     def encode(self, records: Any, first: int = 0) -> dict[str, np.ndarray]:
-        """Return the input cells of every attribute and label, shapes (n,), from a mapping, DataFrame or Arrow table.
+        """Return the input cells of every attribute and label, shapes (n,), from a mapping or a table.
+
+        records: columns by name, or a table of pandas, polars, Arrow or DuckDB.
 
         Columns are found by the attribute's `column`, or by its name.  Raises InvalidRecord where a column is missing, where
         columns differ in length, or where a value is not allowed; nothing is privatized then.
         """
+        records = as_columns(records)
         present = list(records.keys() if hasattr(records, "keys") else getattr(records, "column_names", records))
         cells = {}
         for attribute in self.reported.values():

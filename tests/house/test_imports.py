@@ -45,6 +45,7 @@ QUICK_NUMPY = {  # beside numpy, a tenth of a second
     "report filters.toml": "pywt",
     "ldpflow scheme pets.toml": f"typer rich {READS} dpcore.audit scipy.special",
     "ldpflow scheme --json-schema": "typer dpcore.functionals",
+    "ldpflow check names.toml names.parquet": f"typer rich pyarrow {READS}",
     "ldpflow privatize names.toml names.parquet names": f"typer rich pyarrow {READS}",  # pandas costs half a second
 }
 SLOW = {

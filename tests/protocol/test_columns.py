@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -12,6 +13,8 @@ import pytest
 
 import dpcore as dp
 from dpcore.errors import InvalidRecord
+from dpcore.protocol.arrows import as_columns
+from dpcore.protocol.blocks import Table
 
 SCHEME = """
 name = "columns"
@@ -95,6 +98,14 @@ def test_what_stands_below_a_mask_of_numbers_is_not_read(subtests: pytest.Subtes
             assert X.encode({"x": np.ma.array([1, 2], kind)})["x"].tolist() == X.encode({"x": [1, 2]})["x"].tolist()
             with pytest.raises(InvalidRecord, match="has no value at record 2"):
                 X.encode({"x": np.ma.array([1, 2], kind, mask=[False, True])})
+
+
+def test_tables_of_other_libraries_are_read_by_name() -> None:
+    scheme = dp.Scheme.from_toml(SCHEME)
+    people = pa.table({"job": ["clerk", "nurse", "2"]})
+    for records in (people, people.to_reader(), duckdb.sql("from people"), people.to_pandas()):
+        assert scheme.encode(records)["job"].tolist() == [0, 1, 1]
+    assert len(Table(as_columns(duckdb.sql("from people")))) == 3
 
 
 def test_what_is_neither_text_nor_number_is_refused(subtests: pytest.Subtests) -> None:

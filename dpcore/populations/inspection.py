@@ -1,0 +1,123 @@
+"""What a file of records holds for a scheme, counted before anything is privatized: how `ldpflow check` sees it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from dpcore.populations.formats import Dialect
+from dpcore.populations.records import parsed, questions_by_column, read_tables
+from dpcore.protocol.arrows import as_numpy, whole
+from dpcore.protocol.blocks import BLOCK
+from dpcore.protocol.keys import OTHER
+from dpcore.protocol.names import ABSENT, UNKNOWN
+from dpcore.wire.files import location
+
+if TYPE_CHECKING:
+    from dpcore.protocol.attribute import Attribute
+    from dpcore.protocol.scheme import Scheme
+
+_DISTINCT = 1 << 17  # refused values that are counted each; beyond, those met once so far are counted together
+_RARE, _NO_VALUE = "(rare values)", "(no value)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnCounts:
+    """How many values of a column are accepted, and what becomes of the others.
+
+    accepted: values that a client would report as they are.  clipped: numbers beyond the bounds.  other: values that become the
+    category `other`.  missing: no value.  values: the refused values, each with its count, and missing ones if the scheme
+    refuses them; nobody is shown those of few records.
+    """
+
+    attribute: str
+    column: str
+    accepted: int = 0
+    clipped: int = 0
+    other: int = 0
+    missing: int = 0
+    values: Counter[str] = field(default_factory=Counter, repr=False)
+
+    @property
+    def refused(self) -> int:
+        """How many values stop a round."""
+        return self.values.total()
+
+    def examples(self, least: int, many: int = 3) -> list[tuple[str, int]]:
+        """Return the most frequent refused values of at least `least` records each, with their counts."""
+        return [(value, count) for value, count in self.values.most_common(many) if count >= least]
+
+    def plus(self, *, refused: Iterable[object], **counts: int) -> ColumnCounts:
+        """Return the counts with those of another block."""
+        values = self.values + Counter(map(str, refused))
+        if len(values) > _DISTINCT:
+            rest = Counter({value: count for value, count in values.items() if count > 1})
+            values = rest + Counter({_RARE: values.total() - rest.total()})
+        return replace(self, values=values, **{kind: getattr(self, kind) + count for kind, count in counts.items()})
+
+
+def inspect(path: str | Path, scheme: Scheme, dialect: Dialect = Dialect()) -> list[ColumnCounts]:
+    """Return what each column of a file holds, in the scheme's order; nothing is privatized or written.
+
+    Raises InvalidRecord where the file cannot be read or lacks a column.
+    """
+    columns = questions_by_column(scheme)
+    found = {
+        (question.name, name): ColumnCounts(attribute=question.name, column=name)
+        for name, asked in columns.items()
+        for question in asked
+    }
+    for table, decimal in read_tables(location(path), columns, BLOCK, dialect=dialect):
+        for name, asked in columns.items():
+            for question in asked:
+                count = _with_numbers if question.reads_numbers else _with_categories
+                found[question.name, name] = count(found[question.name, name], question, table.column(name), decimal)
+    return list(found.values())
+
+
+def _with_numbers(counts: ColumnCounts, question: Attribute, column: pa.ChunkedArray, decimal: str) -> ColumnCounts:
+    try:
+        numbers, bad = parsed(column, question.codes, decimal)
+    except (TypeError, ValueError):
+        return counts.plus(refused=["a list"] * len(column))
+    x = as_numpy(whole(numbers))
+    is_bad = np.zeros(len(x), dtype=bool)
+    is_bad[bad] = True
+    is_missing = np.isnan(x) & ~is_bad
+    is_outside = np.zeros(len(x), dtype=bool)
+    if question.bins is None:
+        is_outside = (x < float(question.lower)) | (x > float(question.upper))
+    is_refused = is_bad | (is_outside & (question.outside == "refuse"))
+    return counts.plus(
+        accepted=int((~is_bad & ~is_missing & ~is_outside).sum()),
+        clipped=int((is_outside & ~is_refused).sum()),
+        missing=int(is_missing.sum()),
+        refused=_refused(question, column, is_refused, is_missing),
+    )
+
+
+def _with_categories(counts: ColumnCounts, question: Attribute, column: pa.ChunkedArray, _: str) -> ColumnCounts:
+    cells = question.names.cells(column)
+    is_missing, is_unknown = cells == ABSENT, cells == UNKNOWN
+    is_refused = is_unknown & (question.outside != OTHER)
+    return counts.plus(
+        accepted=int((~is_missing & ~is_unknown).sum()),
+        other=int((is_unknown & ~is_refused).sum()),
+        missing=int(is_missing.sum()),
+        refused=_refused(question, column, is_refused, is_missing),
+    )
+
+
+def _refused(
+    question: Attribute, column: pa.ChunkedArray, is_refused: np.ndarray, is_missing: np.ndarray
+) -> list[object]:
+    """The values that are refused, what is missing as such where the scheme refuses it."""
+    nothing = [_NO_VALUE] * int(is_missing.sum()) if question.missing == "refuse" else []
+    places = np.flatnonzero(is_refused).tolist()
+    return [*(column[place].as_py() for place in places), *nothing]
