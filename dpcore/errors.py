@@ -94,7 +94,12 @@ def exact(**named: object) -> Fraction:
             return Fraction(str(value).strip())
         except ZeroDivisionError:
             pass
-    raise SchemeError(f"{name} must be a number, got {str(value)[:40]!r}")
+    kind = (
+        "a number with at most 40 digits and two in its exponent"
+        if isinstance(value, (int, float, str))
+        else "a number"
+    )
+    raise SchemeError(f"{name} must be {kind}, got {str(value)[:40]!r}")
 
 
 def check_positive(**named: float | Fraction) -> None:

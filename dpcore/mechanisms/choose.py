@@ -15,7 +15,7 @@ from dpcore.mechanisms.base import Mechanism
 from dpcore.mechanisms.dyadic_wave import DyadicWave
 from dpcore.mechanisms.information import SeenThrough, room_for, spread
 from dpcore.mechanisms.named import CATEGORICAL
-from dpcore.mechanisms.oracle import FrequencyOracle
+from dpcore.mechanisms.oracle import MOST_CATEGORIES, FrequencyOracle
 from dpcore.privacy.budget import Budget
 
 LARGEST_REPORT = 256  # integers
@@ -29,6 +29,10 @@ def choose(budget: Budget, *, categories: int, largest_report: int = LARGEST_REP
     Raises SchemeError where no mechanism can keep the budget.
     """
     check_within(1, 1 << 16, largest_report=largest_report)
+    if categories > MOST_CATEGORIES:
+        raise SchemeError(
+            f'categories must be at most {MOST_CATEGORIES:,}, got {categories:,}; join rare ones, such as under "other"'
+        )
     fitting = [oracle for oracle in oracles(budget, categories) if oracle.sizes[0] <= largest_report]
     if not fitting:
         raise SchemeError(

@@ -11,6 +11,7 @@ from fractions import Fraction
 from math import lcm
 from typing import Any
 
+from dpcore._random import WORD
 from dpcore.errors import SchemeError, exact
 from dpcore.mechanisms.base import Mechanism
 from dpcore.mechanisms.declared import Option, mechanism
@@ -77,7 +78,7 @@ _CHANNEL = (
     Option(
         "channel",
         list[list[int]],
-        most=1 << 32,
+        most=WORD,
         words="a row of whole numbers for each value: how often each output, of the row's total",
     ),
     Option(
@@ -180,6 +181,10 @@ def _rows(
         return channel
     law = _law(str(form), values, rates)
     total = lcm(*(share.denominator for row in law for share in row))
+    if total > WORD:
+        raise SchemeError(
+            f"rates must have a common denominator of at most 2^32, got {total:,}; write them with fewer digits"
+        )
     return [[int(share * total) for share in row] for row in law]
 
 

@@ -22,6 +22,7 @@ def reason(run: Run) -> str:
     if n >= plan.min_clients or warehouse.stands(plan.warehouse, plan.run_id):
         return ""  # or it has landed with fewer, as somebody asked
     came = f"{n:,} clients came" if not asked else f"{n:,} clients were asked for {asked}"
+    came += _refusals(run)
     return (
         f"round {plan.round} waits: {came}, {plan.min_clients:,} are needed; nothing has landed and the reports are kept: run "
         "it again when more have come, let the next round take them, or ask for fewer (--min-clients)"
@@ -33,6 +34,15 @@ def wait(run: Run) -> None:
     """Land that a run waits."""
     warehouse.land_waiting(run.plan.warehouse, row_of(run, clients=_clients(run)[0]))
     share(run)
+
+
+def _refusals(run: Run) -> str:
+    """How many reports were refused, by reason, as the end of a clause; '' before they have been aggregated, and for none."""
+    if not run.aggregate.exists():
+        return ""
+    rejected = wire.read_aggregate(run.aggregate, run.scheme).rejected
+    reasons = ", ".join(f"{reason}: {count:,}" for reason, count in sorted(rejected.items()))
+    return f" ({sum(rejected.values()):,} reports were refused, {reasons})" if rejected else ""
 
 
 def _clients(run: Run) -> tuple[int, str]:
