@@ -57,7 +57,7 @@ SLOW = {
     "report splines.toml": "numpy",
     "ldpflow receive said.toml said.csv said.parquet": f"typer numpy pandas pyarrow {READS}",
     "ldpflow audit pets.toml --trials 1000": f"typer rich numpy {READS} dpcore.audit scipy.special",
-    "ldpflow privatize pets.toml people.csv others": f"typer rich numpy pandas pyarrow {READS}",
+    "ldpflow privatize pets.toml people.csv others": f"typer rich numpy pyarrow {READS}",
     "ldpflow reproduce --list": f"typer rich {STUDIES} dpcore.rounds.planner",
     "ldpflow serve pets.toml --into taken --port 0": f"typer numpy {READS} dpcore.collector fastapi uvicorn pandas pyarrow",
     "ldpflow collect pets.toml others --round r": f"typer rich {TABLES} {READS}",
