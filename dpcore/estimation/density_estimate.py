@@ -42,12 +42,20 @@ _FINE = 16385  # points of a grid on which a law is integrated or inverted
 Band = tuple[np.ndarray, np.ndarray]  # low and high, (n,) each
 
 
+class Distribution(Protocol):
+    """A distribution function: called, the share at or below x (any shape); quantile: its inverse."""
+
+    def __call__(self, x: Any) -> np.ndarray: ...
+    def quantile(self, t: Any) -> np.ndarray: ...
+
+
 class Inference(Protocol):
     """How an estimator turns its own density estimate into intervals.
 
     Bands are pointwise, `deviations` standard errors to either side, of all or each of the points (n,), uncut, at x (n,) in the
     attribute's units.
     critical_value: the deviations with which the density's band holds the whole density at once.
+    distribution: what shares and quantiles are reported from; the cdf's band contains it.
     goodness: how the fit explains what was observed.  discreteness: whether values sit at few points; None where nobody looked.
     influence: the weights of the average reports in a functional's estimate, its derivative, and whether they are all of it;
     None where it has none.  curve: of the density and of its cdf at x, (n, S) each, to first order; None likewise.
@@ -56,6 +64,7 @@ class Inference(Protocol):
     def density_band(self, x: np.ndarray, deviations: Deviations) -> Band: ...
     def cdf_band(self, x: np.ndarray, deviations: Deviations) -> Band: ...
     def critical_value(self, confidence: float) -> float: ...
+    def distribution(self) -> Distribution: ...
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
     def goodness(self) -> GoodnessOfFit | None: ...
     def discreteness(self) -> Discreteness | None: ...
@@ -145,12 +154,19 @@ class DensityEstimate(OfGroup):
         return self.density.derivative(order)
 
     def cdf(self, x: Any) -> np.ndarray:
-        """Return the share at or below x (any shape), nondecreasing from 0 at lower to 1 at upper."""
-        return np.clip(self.density.cdf(x), 0.0, 1.0)
+        """Return the share at or below x (any shape), nondecreasing to 1 at upper: what `functional(Cdf(x))` reports.
+
+        It is the integral of the density shown where no correction is significant (see `coherent_cdf`); `density.cdf` is that
+        integral everywhere.
+        """
+        return self.inference.distribution()(x)
 
     def quantile(self, t: Any) -> np.ndarray:
-        """Return the x with cdf(x) = t, t in [0, 1] (any shape); raises SchemeError for other t."""
-        return self.density.quantile(t)
+        """Return the least x with cdf(x) >= t, t in [0, 1] (any shape): what `functional(Quantile(t))` reports.
+
+        Raises SchemeError for other t.
+        """
+        return self.inference.distribution().quantile(t)
 
     def band(
         self, x: Any, confidence: float = 0.95, simultaneous: bool = False, *, second_derivative: float | None = None
@@ -276,7 +292,7 @@ class DensityEstimate(OfGroup):
         It tells what privacy costs: of n reports, about effective_n are left for the mean.
         """
         x, width = np.linspace(self.lower, self.upper, _FINE), self.upper - self.lower
-        above, share = 1 - self.cdf(x), (x - self.lower) / width
+        above, share = 1 - self.density.cdf(x), (x - self.lower) / width
         mean, square = np.trapezoid(above, share), np.trapezoid(2 * share * above, share)
         error = self.inference.estimate(Mean(), 0.95).standard_error or np.nan
         return float((square - mean**2) * width**2 / error**2)
@@ -289,7 +305,7 @@ class DensityEstimate(OfGroup):
         check_within(0, 10**9, n=n)
         x, (left, right) = np.linspace(self.lower, self.upper, _FINE), self.atoms
         # The continuous part's cdf: the last point alone has the atom at upper
-        below = np.append(self.cdf(x[:-1]), 1.0 - right)
+        below = np.append(self.density.cdf(x[:-1]), 1.0 - right)
         drawn = random.generator().random(n)
         values = np.interp(drawn, below, x)
         return np.where(drawn < left, self.lower, np.where(drawn >= 1 - right, self.upper, values))

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpcore._random import Source
 from dpcore.errors import SchemeError, check_within
-from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
+from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, moved, normal_quantile, refused
 from dpcore.estimation.share_intervals import (
     Intervals,
     NormalIntervals,
@@ -20,7 +20,7 @@ from dpcore.estimation.share_intervals import (
     within_bounds,
 )
 from dpcore.estimation.support import Exposure, Sample, Sensitivity
-from dpcore.functionals import Quantile
+from dpcore.functionals import Cdf, Probability, Quantile
 from dpcore.functionals.group import Group, OfGroup
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class FrequencyEstimate(OfGroup):
 
     values: a projection of `raw`: nonnegative, sum one.  raw: unbiased; may be negative.
     low, high: pointwise intervals of frequencies from 0 to 1, which end where a test against the best of them rejects, and are
-    widened where needed to hold `values`.
+    moved where needed so that `values` are not at their limits (`moved`).
     spread: the covariance of raw, at `values`.  n: reports used.  numbers: the categories' numbers, or None.
     union_interval: None where categories are not alike, whose unions have intervals of `spread`.
     sensitivities: (k,), how far malicious clients can move each of raw per share of them (`Sensitivity`), exact.
@@ -172,8 +172,10 @@ class FrequencyEstimate(OfGroup):
 
     @cached_property
     def _shown(self) -> tuple[np.ndarray, np.ndarray]:
-        low, high = within_bounds(self.intervals, self.raw, normal_quantile(self.confidence))
-        return np.minimum(low, self.values), np.maximum(high, self.values)
+        return self._moved(*within_bounds(self.intervals, self.raw, normal_quantile(self.confidence)))
+
+    def _moved(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return moved(self.values, low, high, 0.0, 1.0)
 
     def interval(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (k,), each of which holds one category's frequency with that confidence.
@@ -212,11 +214,11 @@ class FrequencyEstimate(OfGroup):
     def to_frame(self) -> pd.DataFrame:
         """Return one row per category: category, estimate, standard_error, confidence, low, high, simultaneous_low and _high.
 
-        simultaneous_low, simultaneous_high: of `simultaneous`, widened where needed to contain the estimate.
+        simultaneous_low, simultaneous_high: of `simultaneous`, moved as `low` and `high` are.
         """
         import pandas as pd
 
-        low, high = self.simultaneous(self.confidence)
+        low, high = self._moved(*self.simultaneous(self.confidence))
 
         return pd.DataFrame(
             {
@@ -226,8 +228,8 @@ class FrequencyEstimate(OfGroup):
                 "confidence": self.confidence,
                 "low": self.low,
                 "high": self.high,
-                "simultaneous_low": np.minimum(low, self.values),
-                "simultaneous_high": np.maximum(high, self.values),
+                "simultaneous_low": low,
+                "simultaneous_high": high,
             }
         )
 
@@ -235,7 +237,8 @@ class FrequencyEstimate(OfGroup):
         """Return a functional of the categories' numbers, such as Mean(), with its interval, or a refusal.
 
         value = L(raw) - tr(Q S), the second-order bias removed (Q half the second derivative, S the covariance);
-        SE^2 = g' S g, g the gradient.  Of a quantile the band of the distribution function is inverted.
+        SE^2 = g' S g, g the gradient.  Of a quantile the band of the distribution function is inverted.  The value of a share
+        or a quantile is that of `values`, and the interval is moved where needed to contain it.
         Where silence is an answer, the numbers are of those who gave one.
         """
         check_confidence(confidence)
@@ -259,20 +262,23 @@ class FrequencyEstimate(OfGroup):
         error = float(np.sqrt(max(0.0, self.spread.along(gradient))))
         least, most = functional.range_of_numbers(numbers)
         half = normal_quantile(confidence) * error
+        shown = float(functional.of_probabilities(self.values, numbers))
+        reported = float(np.clip(shown if isinstance(functional, Cdf | Probability) else value, least, most))
+        low, high = np.clip(moved(reported, value - half, value + half, least, most), least, most)
         return FunctionalEstimate(
             functional=name,
-            value=float(np.clip(value, least, most)),
+            value=reported,
             standard_error=error,
-            low=float(np.clip(value - half, least, most)),
-            high=float(np.clip(value + half, least, most)),
+            low=float(low),
+            high=float(high),
             confidence=confidence,
-            plug_in=float(functional.of_probabilities(self.values, numbers)),
+            plug_in=shown,
             kind=kind,
             design_effect=self.spread.design_effect(gradient),
         )
 
     def _quantile(self, functional: Quantile, numbers: np.ndarray, confidence: float) -> FunctionalEstimate:
-        """The least number with at least that share at or below it, of both ends of the band.
+        """The least number with at least that share at or below it, of both ends of the band, and of `values`.
 
         Half its length is z standard errors, which are at least those of a value that may be anywhere up to the next number.
         """
@@ -280,7 +286,9 @@ class FrequencyEstimate(OfGroup):
         below = np.cumsum(self.raw[order])
         variances = [self.spread.along(np.asarray(numbers <= number, dtype=np.float64)) for number in numbers[order]]
         half = z * np.sqrt(np.maximum(variances, 0.0))
-        low, value, high = (functional.among(numbers[order], each) for each in (below + half, below, below - half))
+        value = functional.of_probabilities(self.values, numbers)
+        low, high = (functional.among(numbers[order], each) for each in (below + half, below - half))
+        low, high = min(low, value), max(high, value)
         gaps = np.abs(numbers - value)
         return FunctionalEstimate(
             functional=str(functional),
@@ -289,7 +297,7 @@ class FrequencyEstimate(OfGroup):
             low=low,
             high=high,
             confidence=confidence,
-            plug_in=functional.of_probabilities(self.values, numbers),
+            plug_in=value,
             kind=functional.kind,
         )
 

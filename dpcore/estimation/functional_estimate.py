@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
+import numpy as np
+
 from dpcore.errors import SchemeError
 
 ASSUMED, BIAS_AWARE = "assumed", "bias_aware"  # the kind of an interval under a stated bound, and what makes such rows
@@ -13,6 +15,8 @@ DISTRIBUTION_FREE = "distribution_free"  # the kind of one that holds whatever t
 # What makes rows that are, once more, of numbers and curves that another estimator made.
 SAID = (BIAS_AWARE, DISTRIBUTION_FREE)
 TWO_ROUNDS = "two_rounds"  # what makes rows that are of an earlier round's reports, too
+
+_MARGIN = 0.125  # of an interval's length, that the reported value is away from its limits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,3 +66,29 @@ def check_confidence(confidence: float) -> None:
     """Raise SchemeError unless 0 < confidence < 1."""
     if not 0 < confidence < 1:
         raise SchemeError(f"confidence must lie strictly between 0 and 1, got {confidence}")
+
+
+def moved(
+    value: np.ndarray | float,
+    low: np.ndarray | float,
+    high: np.ndarray | float,
+    least: np.ndarray | float,
+    most: np.ndarray | float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return intervals, moved where needed, so that each value is away from its limits by an eighth of the length.
+
+    least, most: the range of the quantity.  A limit that the range cuts may be the value itself, and does not move from there.
+
+    >>> [end.round(3).tolist() for end in moved(0.3, 0.25, 0.65, 0.0, 1.0)]
+    [0.25, 0.65]
+    >>> [end.round(3).tolist() for end in moved(0.2, 0.25, 0.65, 0.0, 1.0)]
+    [0.15, 0.55]
+    """
+    value, low, high = (np.asarray(number, dtype=np.float64) for number in (value, low, high))
+    margin = _MARGIN * (high - low)
+    first, last = np.where(low <= least, low, low + margin), np.where(high >= most, high, high - margin)
+    shift = value - np.clip(value, first, np.maximum(first, last))
+    # A limit at the range's own may have been cut there: where it was before nobody knows
+    low = np.where(low == least, low, low + shift)
+    high = np.where(high == most, high, high + shift)
+    return np.maximum(low, np.minimum(least, value)), np.minimum(high, np.maximum(most, value))

@@ -22,6 +22,7 @@ import numpy as np
 
 from dpcore.estimation.densities import DensityOnInterval
 from dpcore.estimation.estimators.bands import inferred
+from dpcore.estimation.estimators.coherent_cdf import SHARES
 from dpcore.estimation.estimators.corrected import Corrected
 from dpcore.estimation.estimators.exact_weights import Shares, Told, in_order
 from dpcore.estimation.estimators.likelihood import Likelihood
@@ -30,7 +31,6 @@ from dpcore.functionals import Atom, Cdf, Functional, Mean, Moment, Probability,
 
 _EDGES = (16, 32, 64, 128)  # parts of the range whose shares are told
 _RAMPS = (0, 1, 2, 3, 4, 6, 9, 13)  # parts over which a target falls, beside one
-SHARES = Cdf | Probability | Atom
 _OFFERED = Mean | Moment | Variance | SHARES | Quantile
 _CHOSEN_BY = 0.95  # confidence at which choices are made; one value for all, so that intervals are nested
 _OF_MEAN = 0.1  # of a variance's error probability
@@ -89,8 +89,13 @@ class DistributionFree:
 
     def cdf_errors(self, x: np.ndarray) -> np.ndarray:
         """Return half the band's length at 95 %, (n,), in units of a normal standard error."""
-        low, high = self.band(x, normal_quantile(_CHOSEN_BY))
-        return (high - low) / (2 * normal_quantile(_CHOSEN_BY))
+        return self.middle(x)[1]
+
+    def middle(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the middle of the band at 95 % at x (n,), and half its length in units of a normal standard error."""
+        z = normal_quantile(_CHOSEN_BY)
+        low, high = self.band(x, z)
+        return (low + high) / 2, (high - low) / (2 * z)
 
     def band(self, x: np.ndarray, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,) each, of the share at or below each x (n,), so many standard errors to either side."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.estimators.base import Estimator
+from dpcore.estimation.estimators.coherent_cdf import rising
 from dpcore.estimation.estimators.log_linear_average import Average, average
 from dpcore.estimation.estimators.log_linear_family import Belief, Family, slope
 from dpcore.estimation.frequency_estimate import FrequencyEstimate, Spread
@@ -27,11 +28,12 @@ _APART = 2.0  # times how far beliefs are apart, what corrections do not assume 
 class LogLinear(Estimator):
     """The law of points whose logarithm is smooth, heaped at round numbers, or free: what reports say it is (see `average`).
 
-    values: the average law.  raw: values + G (c - F values), G = (F + C^-1)^-1, one step of correction under a prior C so wide
+    values: the average law, its distribution function corrected where raw says significantly so (`coherent_cdf`).
+    raw: values + G (c - F values), G = (F + C^-1)^-1, one step of correction under a prior C so wide
     that the bias left is small beside the noise: each point's logarithm varies by itself with standard deviation 2, and each
     probability with that of a distribution drawn uniformly from all, 1/k.  Without the second, points that nobody reports keep
     a little mass each, and all of it together biases means.  The covariance of raw is taken halfway between the noise alone,
-    GFG, and G, which contains the bias of the wide prior.  Quantiles invert the corrected distribution function.
+    GFG, and G, which contains the bias of the wide prior.
 
     confidence: of the intervals, strictly between 0 and 1.
     """
@@ -75,10 +77,12 @@ class LogLinear(Estimator):
         covariance = (reached @ gain + gain) / 2
         raw = law + gain @ information.score(law)
         spread = Spread(np.zeros(len(law)), np.eye(len(law)), covariance)
+        errors = np.sqrt(np.maximum(np.diagonal(covariance.cumsum(axis=0).cumsum(axis=1)), 0.0))
+        below = rising(np.cumsum(law), np.cumsum(raw), errors)
         return FrequencyEstimate(
             attribute=attribute,
             categories=tuple(described.categories),
-            values=law,
+            values=np.diff(np.append(below[:-1], 1.0), prepend=0.0),
             raw=raw,
             spread=spread,
             intervals=NormalIntervals(raw, np.sqrt(np.maximum(spread.variances, 0.0))),
