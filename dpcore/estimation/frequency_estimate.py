@@ -190,10 +190,11 @@ class FrequencyEstimate(OfGroup):
 
         Each interval has confidence c^(1/k): for normal errors, however they are correlated, all hold with at least c
         [Sidak1967].  Errors of different categories are all but uncorrelated, so that for k above a few nothing is lost.
-        They therefore also hold for categories that were selected for their estimates, such as the largest.
+        They therefore also hold for categories that were selected for their estimates, such as the largest.  Those of a
+        frequency oracle contain the exact binomial ones [ClopperPearson1934].
         """
         check_confidence(confidence)
-        return within_bounds(self.intervals, self.raw, normal_quantile(confidence ** (1 / len(self.categories))))
+        return self.intervals.simultaneous(confidence)
 
     def differs(self, confidence: float = 0.95) -> np.ndarray:
         """Return which categories differ significantly from an equal share 1/k, shape (k,), bool; see `differs_from_equal`."""

@@ -14,7 +14,10 @@ from typing import Protocol
 
 import numpy as np
 
+from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.mechanisms.observation import ScoreSums
+
+_NO_HIT = 1e-6  # reports, below which rounding alone is left of none
 
 
 class Intervals(Protocol):
@@ -25,6 +28,9 @@ class Intervals(Protocol):
 
     def deviations(self, frequencies: np.ndarray) -> np.ndarray:
         """Return how many standard errors frequencies (k,) lie from the unbiased ones."""
+
+    def simultaneous(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return limits within [0, 1], shapes (k,), that cover all k frequencies together, each at c^(1/k) [Sidak1967]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +46,9 @@ class NormalIntervals:
     def deviations(self, frequencies: np.ndarray) -> np.ndarray:
         return np.asarray(np.abs(self.raw - frequencies) / np.maximum(self.errors, np.finfo(float).tiny))
 
+    def simultaneous(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+        return within_bounds(self, self.raw, normal_quantile(confidence ** (1 / len(self.raw))))
+
 
 @dataclass(frozen=True, eq=False)
 class ScoreIntervals:
@@ -54,6 +63,24 @@ class ScoreIntervals:
 
     def deviations(self, frequencies: np.ndarray) -> np.ndarray:
         return np.asarray(np.abs(self.raw - frequencies) / np.sqrt(self.model.variance(frequencies, self.n)))
+
+    def simultaneous(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the score test's limits, widened to those of Clopper and Pearson.
+
+        Scores are 0 or 1, and the sum of a category's is binomial.  Far in its tails a score test rejects too often: of 10,000
+        categories at epsilon 4 its limits cover all shares of 300 clients with .29 instead of .95, the wider ones with .97.
+        """
+        from scipy.special import betaincinv  # nobody but lists of categories asks
+
+        each = confidence ** (1 / len(self.raw))
+        low, high = within_bounds(self, self.raw, normal_quantile(each))
+        start, contrast, tail = float(self.model.other_mean), float(self.model.contrast), (1 - each) / 2
+        hits = np.clip(start + contrast * self.raw, 0.0, 1.0) * self.n
+        others = self.n - hits
+        least = np.where(hits > _NO_HIT, betaincinv(np.maximum(hits, _NO_HIT), others + 1, tail), 0.0)
+        most = np.where(others > _NO_HIT, betaincinv(hits + 1, np.maximum(others, _NO_HIT), 1 - tail), 1.0)
+        below, above = (np.clip((end - start) / contrast, 0.0, 1.0) for end in (least, most))
+        return np.minimum(low, below), np.maximum(high, above)
 
 
 def within_bounds(intervals: Intervals, raw: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:

@@ -55,7 +55,7 @@ def test_people_are_drawn_by_the_quantiles_of_uniform_numbers(estimate):
     drawn = np.append(np.linspace(0, 1, 1001)[:-1], [0.99999, 1 - 1e-9])
     source = SimpleNamespace(generator=lambda: SimpleNamespace(random=lambda n: drawn[:n]))
     people = estimate.draw(len(drawn), source)
-    assert people == pytest.approx(estimate.quantile(drawn), abs=4e-4)
+    assert people == pytest.approx(estimate.density.quantile(drawn), abs=4e-4)
     assert people[-1] == pytest.approx(3, abs=1e-4)
     assert estimate.draw(0, source).shape == (0,)
 

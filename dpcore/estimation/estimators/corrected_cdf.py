@@ -35,11 +35,11 @@ class CorrectedCdf:
 
     def band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,), at x (n,): so many standard errors to either side, moved to contain what is reported."""
-        below, errors, _ = self._at(x)
+        below, errors = self._at(x)
         low, high = below - deviations * errors, below + deviations * errors
         if self.cells.are_few:  # within an end cell hardly anything was seen but what is known at its inner edge
             begin, end = edges = self.cells.inner
-            value, at_edges, _ = self._at(edges)
+            value, at_edges = self._at(edges)
             half = np.max(deviations) * at_edges
             low = np.where(x > end, np.maximum(low, value[1] - half[1]), low)
             high = np.where(x < begin, np.minimum(high, value[0] + half[0]), high)
@@ -58,17 +58,14 @@ class CorrectedCdf:
         middle, free = self.any_distribution.middle(x)
         try:
             with np.errstate(all="ignore"):
-                below, errors, chance = self._at(x)
+                below, errors = self._at(x)
         except (np.linalg.LinAlgError, ArithmeticError, ValueError):
-            below, errors, chance = middle, np.full(len(x), np.inf), free
+            below, errors = middle, np.full(len(x), np.inf)
         is_free = self.is_discrete | ~(errors <= free)
-        return CoherentCdf.of(density, grid, np.where(is_free, middle, below), np.where(is_free, free, chance))
+        return CoherentCdf.of(density, grid, np.where(is_free, middle, below), np.where(is_free, free, errors))
 
-    def _at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The corrected distribution function at x (n,), its standard errors, and those of the correction, (n,) each.
-
-        The fit is efficient where it has no bias, so that the variance of the correction is the difference [Hausman1978].
-        """
+    def _at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The corrected distribution function at x (n,), and its standard errors."""
         posterior, density = self.posterior, self.posterior.density
         columns = np.vstack([posterior.cdf_features[:-1], -posterior.masses[1]])  # the last: what is below upper
         below = np.array([np.interp(x, posterior.grid, column) for column in columns.T]).T  # by parameter
@@ -87,6 +84,4 @@ class CorrectedCdf:
             value[taken], variance[taken] = (features @ seen.correction)[taken], found[taken]
             is_enough |= taken & does
             open_ &= ~is_enough | may_go_on
-        own = np.minimum(standard_errors(below, posterior.covariance) ** 2, (1 - rules.SMALL) * variance)
-        errors = np.hypot(np.sqrt(variance), self.cells.shares(x))
-        return density.cdf(x) + value, errors, np.sqrt(variance - own)
+        return density.cdf(x) + value, np.hypot(np.sqrt(variance), self.cells.shares(x))

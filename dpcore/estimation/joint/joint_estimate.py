@@ -16,7 +16,7 @@ import numpy as np
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.frequency_estimate import SURE
-from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
+from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, moved, normal_quantile, refused
 from dpcore.estimation.joint import plane
 from dpcore.estimation.joint.evidence import Evidence, Near, Paired, Together
 from dpcore.estimation.joint.side import Side
@@ -160,7 +160,7 @@ class JointEstimate:
         """Return a table, a row a cell: first, second, share, estimate, standard_error, low, high, confidence.
 
         share: of the law that is shown, whose rows and columns add to the margins.  estimate: of kind 'smooth', with the
-        interval that belongs to it, cut at 0 and 1 and widened where needed to hold what is shown.
+        interval that belongs to it, cut at 0 and 1 and moved where needed so that what is shown is not at its limits.
         parts: ranges of a number, at most.
         """
         import pandas as pd
@@ -176,6 +176,7 @@ class JointEstimate:
         errors = np.sqrt(np.maximum(np.einsum("ir,rs,is->i", gradients, covariance, gradients), 0.0))
         shown = np.einsum("ri,ij,rj->r", *(answered[0], self.law, answered[1]), optimize=True)
         shown, half = shown[1:] / shown[0], normal_quantile(confidence) * errors
+        low, high = np.clip(moved(shown, estimates - half, estimates + half, 0.0, 1.0), 0.0, 1.0)
         return pd.DataFrame(
             {
                 "first": [name for name, _ in rows for _ in columns],
@@ -183,8 +184,8 @@ class JointEstimate:
                 "share": shown,
                 "estimate": estimates,
                 "standard_error": errors,
-                "low": np.minimum(np.clip(estimates - half, 0.0, 1.0), shown),
-                "high": np.maximum(np.clip(estimates + half, 0.0, 1.0), shown),
+                "low": low,
+                "high": high,
                 "confidence": confidence,
             }
         )
