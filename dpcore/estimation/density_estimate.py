@@ -20,7 +20,7 @@ from dpcore._random import Source
 from dpcore.errors import SchemeError, check_bend, check_within
 from dpcore.estimation.densities import DensityOnInterval, Spline
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
-from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
+from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, moved, normal_quantile, refused
 from dpcore.estimation.support import (
     Deviations,
     Discreteness,
@@ -43,10 +43,14 @@ Band = tuple[np.ndarray, np.ndarray]  # low and high, (n,) each
 
 
 class Distribution(Protocol):
-    """A distribution function: called, the share at or below x (any shape); quantile: its inverse."""
+    """A distribution function: called, the share at or below x (any shape); quantile: its inverse.
+
+    value: a share or a quantile; None of another functional.
+    """
 
     def __call__(self, x: Any) -> np.ndarray: ...
     def quantile(self, t: Any) -> np.ndarray: ...
+    def value(self, functional: Any) -> float | None: ...
 
 
 class Inference(Protocol):
@@ -55,7 +59,7 @@ class Inference(Protocol):
     Bands are pointwise, `deviations` standard errors to either side, of all or each of the points (n,), uncut, at x (n,) in the
     attribute's units.
     critical_value: the deviations with which the density's band holds the whole density at once.
-    distribution: what shares and quantiles are reported from; the cdf's band contains it.
+    distribution: what shares and quantiles are reported from.
     goodness: how the fit explains what was observed.  discreteness: whether values sit at few points; None where nobody looked.
     influence: the weights of the average reports in a functional's estimate, its derivative, and whether they are all of it;
     None where it has none.  curve: of the density and of its cdf at x, (n, S) each, to first order; None likewise.
@@ -64,6 +68,7 @@ class Inference(Protocol):
     def density_band(self, x: np.ndarray, deviations: Deviations) -> Band: ...
     def cdf_band(self, x: np.ndarray, deviations: Deviations) -> Band: ...
     def critical_value(self, confidence: float) -> float: ...
+    @property
     def distribution(self) -> Distribution: ...
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
     def goodness(self) -> GoodnessOfFit | None: ...
@@ -75,6 +80,10 @@ class Inference(Protocol):
 class Assumption(Protocol):
     """Numbers and bands of every density that is as smooth as was said, and whether reports contradict it."""
 
+    @property
+    @property
+    @property
+    def distribution(self) -> Distribution: ...
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
     def density_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> Band: ...
     def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> Band: ...
@@ -84,6 +93,10 @@ class Assumption(Protocol):
 class AnyLaw(Protocol):
     """Numbers of every law that values may have, and bands of its distribution function."""
 
+    @property
+    @property
+    @property
+    def distribution(self) -> Distribution: ...
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
     def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> Band: ...
 
@@ -159,14 +172,14 @@ class DensityEstimate(OfGroup):
         It is the integral of the density shown where no correction is significant (see `coherent_cdf`); `density.cdf` is that
         integral everywhere.
         """
-        return self.inference.distribution()(x)
+        return self.inference.distribution(x)
 
     def quantile(self, t: Any) -> np.ndarray:
         """Return the least x with cdf(x) >= t, t in [0, 1] (any shape): what `functional(Quantile(t))` reports.
 
         Raises SchemeError for other t.
         """
-        return self.inference.distribution().quantile(t)
+        return self.inference.distribution.quantile(t)
 
     def band(
         self, x: Any, confidence: float = 0.95, simultaneous: bool = False, *, second_derivative: float | None = None
@@ -206,7 +219,9 @@ class DensityEstimate(OfGroup):
             return _cut(said.cdf_band(x, confidence, simultaneous), self.cdf(x), 1.0)
         if simultaneous:
             raise SchemeError("a simultaneous band of the cdf needs second_derivative=M or distribution_free=True")
-        return _cut(self.inference.cdf_band(x, normal_quantile(confidence)), self.cdf(x), 1.0)
+        band, surely = self.inference.cdf_band(x, normal_quantile(confidence)), (x >= self.upper, x >= self.lower)
+        low, high = moved(self.cdf(x), *band, *(known.astype(np.float64) for known in surely))
+        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
     def functional(
         self,
@@ -221,15 +236,17 @@ class DensityEstimate(OfGroup):
         second_derivative: a bound on the root of int f''^2, in the attribute's unit to the power -5/2; the interval then holds
         for every density that keeps it, and is of the kind 'assumed'.  distribution_free: it holds for every law on [lower,
         upper], is of the kind 'distribution_free', and longer.
+        A share or a quantile is that of one distribution function, `cdf`, and its interval is moved where needed to contain it.
         """
         check_confidence(confidence)
         said = self._said(second_derivative, distribution_free)
-        if said is not None:
-            return said.estimate(functional, confidence)
-        reason = functional.refuses_density(self.density)
-        if reason is None:
-            return self.inference.estimate(functional, confidence)
-        return refused(functional, reason, confidence)
+        reason = None if said is not None else functional.refuses_density(self.density)
+        if reason is not None:
+            return refused(functional, reason, confidence)
+        inference = said or self.inference
+        found = inference.estimate(functional, confidence)
+        value = None if found.is_refused else inference.distribution.value(functional)
+        return found if value is None else found.around(value, *functional.range_on(self.lower, self.upper))
 
     def assumption(self, second_derivative: float) -> Evidence:
         """Return whether the reports contradict that the root of int f''^2 is at most that, in the unit to the power -5/2."""
@@ -254,7 +271,10 @@ class DensityEstimate(OfGroup):
         return self.assumed(second_derivative)
 
     def sensitivity(self, functional: Any) -> Sensitivity | None:
-        """Return how far malicious clients can move a functional's estimate; None where it has no derivative or is refused."""
+        """Return how far malicious clients can move a functional's estimate; None where it has no derivative or is refused.
+
+        Of a share or a quantile it is how far they can move the corrected estimate, which its interval belongs to.
+        """
         if self.exposure is None or functional.refuses_density(self.density) is not None:
             return None
         influence = self.inference.influence(functional)
@@ -322,7 +342,7 @@ class DensityEstimate(OfGroup):
 
         Bands are pointwise, or simultaneous of what is said as for `functional`; whatever the law, no density has one, and low
         and high are NaN.  The ends of the cdf's band are put in rising order, by which a band of a rising function only gains
-        [Chernozhukov2009]; and so is the cdf, whose last digit may fall where the density is 0.
+        [Chernozhukov2009].  The density is that of the fit, the cdf what `functional(Cdf(x))` reports.
         """
         import pandas as pd
 
@@ -332,7 +352,7 @@ class DensityEstimate(OfGroup):
         band = self.cdf_band(
             x, confidence, at_once, second_derivative=second_derivative, distribution_free=distribution_free
         )
-        cdf, cdf_low, cdf_high = (np.sort(each) for each in (self.cdf(x), *band))
+        cdf_low, cdf_high = (np.sort(each) for each in band)
         low = high = np.full(points, np.nan)
         if not distribution_free:
             low, high = self.band(x, confidence, at_once, second_derivative=second_derivative)
@@ -342,7 +362,7 @@ class DensityEstimate(OfGroup):
                 "density": self(x),
                 "low": low,
                 "high": high,
-                "cdf": cdf,
+                "cdf": self.cdf(x),
                 "cdf_low": cdf_low,
                 "cdf_high": cdf_high,
                 "confidence": confidence,

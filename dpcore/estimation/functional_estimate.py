@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -47,6 +47,11 @@ class FunctionalEstimate:
     def is_refused(self) -> bool:
         """Whether there is no estimate, for the reason given."""
         return self.value is None
+
+    def around(self, value: float, least: float, most: float) -> FunctionalEstimate:
+        """Return the same of another value, the interval moved as far as that needs; least, most: the quantity's range."""
+        low, high = (float(np.clip(end, least, most)) for end in moved(value, self.low, self.high, least, most))
+        return replace(self, value=value, low=low, high=high)
 
 
 def refused(

@@ -26,14 +26,12 @@ import scipy
 
 from dpcore.errors import SchemeError
 from dpcore.estimation.densities import DensityOnInterval
-from dpcore.estimation.functional_estimate import moved
-from dpcore.functionals import Atom, Cdf, Probability, Quantile
+from dpcore.functionals import Atom, Cdf, Functional, Probability, Quantile
 
 SHARES = Cdf | Probability | Atom
-READ = SHARES | Quantile
 
 _SIGNIFICANT = 3.0  # standard errors below which no correction is made
-_FLAT = 1e-12  # a share below which the curve does not say where between two grid points its values are
+_FLAT = 1e-9  # what F rises by over the whole range beside its own, so that it rises everywhere
 
 
 def significant(correction: np.ndarray, error: np.ndarray) -> np.ndarray:
@@ -77,43 +75,30 @@ class CoherentCdf:
         x = np.asarray(x, dtype=np.float64)
         inside = np.clip(x, self.grid[0], self.grid[-1])
         begin = np.clip(np.searchsorted(self.grid, inside, side="right") - 1, 0, len(self.grid) - 2)
-        part = self._part(begin, self.density.cdf(inside) - self.curve[begin], inside - self.grid[begin])
+        rise = self.density.cdf(inside) - self.curve[begin] + _FLAT * (inside - self.grid[begin]) / self.density.width
+        step = (self.grid[begin + 1] - self.grid[begin]) / self.density.width
+        part = np.clip(rise / (self.curve[begin + 1] - self.curve[begin] + _FLAT * step), 0.0, 1.0)
         share = self.shares[begin] + part * (self.shares[begin + 1] - self.shares[begin])
         return np.where(x < self.grid[0], 0.0, np.where(x >= self.grid[-1], 1.0, share))
 
     def quantile(self, t: Any) -> np.ndarray:
-        """Return the least x with G(x) >= t, t in [0, 1] (any shape); raises SchemeError for other t."""
+        """Return the least x with G(x) >= t, t in [0, 1] (any shape), to the grid; raises SchemeError for other t."""
         t = np.asarray(t, dtype=np.float64)
         if not np.all((t >= 0) & (t <= 1)):
             raise SchemeError("t of a quantile must lie between 0 and 1")
         begin = np.clip(np.searchsorted(self.shares, t) - 1, 0, len(self.grid) - 2)
-        rise, step = self.shares[begin + 1] - self.shares[begin], self.grid[begin + 1] - self.grid[begin]
+        rise = self.shares[begin + 1] - self.shares[begin]
         part = np.clip((t - self.shares[begin]) / np.where(rise > 0, rise, 1.0), 0.0, 1.0)
-        own = self.curve[begin + 1] - self.curve[begin]
-        x = np.where(own > _FLAT, self.density.quantile(self.curve[begin] + part * own), self.grid[begin] + part * step)
-        x = np.clip(x, self.grid[begin], self.grid[begin + 1])
-        return np.where(t <= self.shares[0], self.grid[0], np.where(t > self.shares[-1], self.grid[-1], x))
+        return np.asarray(self.grid[begin] + part * (self.grid[begin + 1] - self.grid[begin]))
 
-    def around(self, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return intervals of the shares at or below x (n,), moved where needed to contain G."""
-        return moved(self(x), low, high, np.where(x >= self.grid[-1], 1.0, 0.0), np.where(x >= self.grid[0], 1.0, 0.0))
-
-    def value(self, functional: READ) -> float:
-        """Return a share or a quantile."""
+    def value(self, functional: Functional) -> float | None:
+        """Return a share or a quantile; None of another functional."""
         if isinstance(functional, Quantile):
             return float(self.quantile(functional.t))
         if isinstance(functional, Cdf):
             return float(self(functional.x))
+        if not isinstance(functional, SHARES):
+            return None
         first, last = (functional.a, functional.b) if isinstance(functional, Probability) else (functional.x,) * 2
-        return float(self(last) - self._below(first))
-
-    def _below(self, x: float) -> float:
-        """The share below x."""
-        if x <= self.grid[0]:
-            return 0.0
-        return float(self.shares[-1]) if x == self.grid[-1] else float(self(x))
-
-    def _part(self, begin: np.ndarray, rise: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Which part of the way between two grid points F has made, or x where F hardly rises."""
-        own, whole = self.curve[begin + 1] - self.curve[begin], self.grid[begin + 1] - self.grid[begin]
-        return np.clip(np.where(own > _FLAT, rise / np.maximum(own, _FLAT), step / whole), 0.0, 1.0)
+        below = 0.0 if first <= self.grid[0] else self.shares[-1] if first == self.grid[-1] else self(first)
+        return float(self(last) - below)

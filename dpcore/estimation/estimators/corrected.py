@@ -17,7 +17,7 @@ from dpcore.errors import NotEstimable
 from dpcore.estimation.densities import DensityOnInterval
 from dpcore.estimation.estimators import rules
 from dpcore.estimation.estimators.log_spline_family import DEGREE
-from dpcore.estimation.functional_estimate import moved, normal_quantile
+from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.estimation.support import Discreteness
 from dpcore.functionals import Expansion, Influence
 
@@ -57,11 +57,6 @@ class Corrected:
         low = self.value - float(np.hypot(self.value - self.low, more))
         high = self.value + float(np.hypot(self.high - self.value, more))
         return replace(self, error=float(np.hypot(self.error, spread)), low=low, high=high)
-
-    def around(self, value: float, least: float, most: float) -> Corrected:
-        """Return the same of another value, the interval moved as far as that needs; least, most: the quantity's range."""
-        low, high = moved(value, self.low, self.high, least, most)
-        return replace(self, value=value, low=float(low), high=float(high))
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class CorrectedCdf:
     is_discrete: bool
 
     def band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, (n,), at x (n,): so many standard errors to either side, moved to contain what is reported."""
+        """Return low and high, (n,), at x (n,): so many standard errors to either side."""
         below, errors = self._at(x)
         low, high = below - deviations * errors, below + deviations * errors
         if self.cells.are_few:  # within an end cell hardly anything was seen but what is known at its inner edge
@@ -45,7 +45,7 @@ class CorrectedCdf:
             high = np.where(x < begin, np.minimum(high, value[0] + half[0]), high)
         free = self.any_distribution.band(x, deviations)
         is_free = self.is_discrete | (self.any_distribution.cdf_errors(x) < errors)
-        return self.coherent.around(x, np.where(is_free, free[0], low), np.where(is_free, free[1], high))
+        return np.where(is_free, free[0], low), np.where(is_free, free[1], high)
 
     @cached_property
     def coherent(self) -> CoherentCdf:

@@ -30,11 +30,11 @@ from dpcore.estimation.densities import Spline, cell_masses
 from dpcore.estimation.estimators import goodness_of_fit, one_step
 from dpcore.estimation.estimators.bands import critical_value, inferred, invert_band, standard_errors
 from dpcore.estimation.estimators.chi_square_mixture import error_law
-from dpcore.estimation.estimators.coherent_cdf import READ, CoherentCdf
+from dpcore.estimation.estimators.coherent_cdf import CoherentCdf
 from dpcore.estimation.estimators.ladder import Rung
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.one_step import OneStep
-from dpcore.estimation.functional_estimate import FunctionalEstimate, moved, normal_quantile, refused
+from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
 from dpcore.estimation.support import Deviations, Discreteness, GoodnessOfFit
 from dpcore.functionals import Expansion, Functional, Quantile
 
@@ -94,19 +94,17 @@ class DeltaMethod:
         return _around(self.raw.pdf(x), self.raw.features(x), self.covariance, deviations)
 
     def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, shapes (n,): intervals of `Cdf(x)`, moved to contain what is reported."""
-        band = _around(self.raw.cdf(x), self.raw.cumulative_features(x), self.covariance, deviations)
-        return self.distribution().around(x, *band)
-
-    def distribution(self) -> CoherentCdf:
-        """Return the distribution function that shares and quantiles are reported from: at a fixed level the nearest rising."""
-        return self._fixed if self._corrected is None else self._corrected.cdf.coherent
+        """Return low and high, shapes (n,): intervals of `Cdf(x)`."""
+        return _around(self.raw.cdf(x), self.raw.cumulative_features(x), self.covariance, deviations)
 
     @cached_property
-    def _fixed(self) -> CoherentCdf:
-        raw, proper = self.shown.raw, self.shown.proper
+    def distribution(self) -> CoherentCdf:
+        """What shares and quantiles are reported from: at a fixed level the nearest to the raw one that does not fall."""
+        if self._corrected is not None:
+            return self._corrected.cdf.coherent
+        raw = self.shown.raw
         x = np.linspace(raw.lower, raw.upper, _points(raw.level))
-        return CoherentCdf.of(proper, x, raw.cdf(x), np.zeros(len(x)))
+        return CoherentCdf.of(self.shown.proper, x, raw.cdf(x), np.zeros(len(x)))
 
     def critical_value(self, confidence: float) -> float:
         """Return the deviations that hold the whole density at once."""
@@ -126,11 +124,7 @@ class DeltaMethod:
             value, error, low, high, share = self._one(functional, confidence)
         except _Refused as why:
             return refused(functional, str(why), confidence, plug_in)
-        bounds = functional.range_on(raw.lower, raw.upper)
-        if isinstance(functional, READ):
-            value = self._fixed.value(functional)
-            low, high = moved(value, low, high, *bounds)
-        found = value, error, float(low), float(high)
+        found, bounds = (value, error, low, high), functional.range_on(raw.lower, raw.upper)
         return inferred(functional, found, bounds, confidence, plug_in, second_order=share)
 
     def influence(self, functional: Functional) -> tuple[np.ndarray, bool] | None:

@@ -157,8 +157,9 @@ class LogSplineInference:
         """Return low and high, shapes (n,): F -+ deviations sd(F), F corrected, and how far values at points may move it."""
         return self.corrected.cdf.band(x, deviations)
 
+    @property
     def distribution(self) -> CoherentCdf:
-        """Return the distribution function that shares and quantiles are reported from."""
+        """What shares and quantiles are reported from."""
         return self.corrected.cdf.coherent
 
     def critical_value(self, confidence: float) -> float:

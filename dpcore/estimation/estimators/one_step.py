@@ -43,7 +43,7 @@ from dpcore.estimation.estimators import discreteness, quantiles, rules, smoothi
 from dpcore.estimation.estimators import posterior as posteriors
 from dpcore.estimation.estimators.bands import inferred, standard_errors
 from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture, error_law
-from dpcore.estimation.estimators.coherent_cdf import READ
+from dpcore.estimation.estimators.coherent_cdf import SHARES
 from dpcore.estimation.estimators.corrected import Cells, Corrected, check_density
 from dpcore.estimation.estimators.corrected_cdf import LEVELS, CorrectedCdf
 from dpcore.estimation.estimators.distribution_free import DistributionFree
@@ -86,10 +86,9 @@ class OneStep:
         try:
             plug_in, smooth = self._tried(functional, confidence)
             corrected = self._moments.joined(functional, smooth, confidence)
-            if isinstance(functional, READ):
+            if isinstance(functional, SHARES | Quantile):
                 is_discrete = self.discreteness.is_seen
                 corrected = self._any_distribution.instead_of(smooth, functional, confidence, is_discrete)
-                corrected = corrected.around(self.cdf.coherent.value(functional), *self._range(functional))
         except NotEstimable as why:
             return refused(functional, str(why), confidence)
         if corrected is None:

@@ -19,9 +19,8 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.estimation.densities import cell_masses
-from dpcore.estimation.density_estimate import Inference
+from dpcore.estimation.density_estimate import Distribution, Inference
 from dpcore.estimation.estimators.bands import massless
-from dpcore.estimation.estimators.coherent_cdf import CoherentCdf
 from dpcore.estimation.estimators.likelihood import Counts
 from dpcore.estimation.frequency_estimate import SURE, FrequencyEstimate, Spread
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
@@ -135,9 +134,10 @@ class OfAnswered:
         """Return low and high, shapes (n,)."""
         return self._widened(self.known.cdf_band(x, deviations), self.known.curve(x), 1, deviations)
 
-    def distribution(self) -> CoherentCdf:
-        """Return the distribution function that shares and quantiles are reported from."""
-        return self.known.distribution()
+    @property
+    def distribution(self) -> Distribution:
+        """What shares and quantiles are reported from."""
+        return self.known.distribution
 
     def _widened(
         self,

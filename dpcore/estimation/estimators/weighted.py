@@ -24,10 +24,9 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimation.density_estimate import DensityEstimate, Inference
+from dpcore.estimation.density_estimate import DensityEstimate, Distribution, Inference
 from dpcore.estimation.estimators import sensitivity
 from dpcore.estimation.estimators.base import Estimator
-from dpcore.estimation.estimators.coherent_cdf import CoherentCdf
 from dpcore.estimation.estimators.strata import Strata
 from dpcore.estimation.frequency_estimate import FrequencyEstimate, Spread
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile
@@ -118,9 +117,10 @@ class WeightedInference:
         """Return low and high, shapes (n,), at x (n,)."""
         return self.base.cdf_band(x, deviations * self._along(x, 1))
 
-    def distribution(self) -> CoherentCdf:
-        """Return the distribution function that shares and quantiles are reported from."""
-        return self.base.distribution()
+    @property
+    def distribution(self) -> Distribution:
+        """What shares and quantiles are reported from."""
+        return self.base.distribution
 
     def critical_value(self, confidence: float) -> float:
         """Return the deviations that hold the whole density at once."""
