@@ -18,9 +18,10 @@ import numpy as np
 
 from dpcore._random import Source
 from dpcore.errors import SchemeError, check_bend, check_within
+from dpcore.estimation.coherent_cdf import CONFIDENCE, CoherentCdf
 from dpcore.estimation.densities import DensityOnInterval, Spline
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
-from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, moved, normal_quantile, refused
+from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
 from dpcore.estimation.support import (
     Deviations,
     Discreteness,
@@ -42,24 +43,12 @@ _FINE = 16385  # points of a grid on which a law is integrated or inverted
 Band = tuple[np.ndarray, np.ndarray]  # low and high, (n,) each
 
 
-class Distribution(Protocol):
-    """A distribution function: called, the share at or below x (any shape); quantile: its inverse.
-
-    value: a share or a quantile; None of another functional.
-    """
-
-    def __call__(self, x: Any) -> np.ndarray: ...
-    def quantile(self, t: Any) -> np.ndarray: ...
-    def value(self, functional: Any) -> float | None: ...
-
-
 class Inference(Protocol):
     """How an estimator turns its own density estimate into intervals.
 
     Bands are pointwise, `deviations` standard errors to either side, of all or each of the points (n,), uncut, at x (n,) in the
     attribute's units.
     critical_value: the deviations with which the density's band holds the whole density at once.
-    distribution: what shares and quantiles are reported from.
     goodness: how the fit explains what was observed.  discreteness: whether values sit at few points; None where nobody looked.
     influence: the weights of the average reports in a functional's estimate, its derivative, and whether they are all of it;
     None where it has none.  curve: of the density and of its cdf at x, (n, S) each, to first order; None likewise.
@@ -68,8 +57,6 @@ class Inference(Protocol):
     def density_band(self, x: np.ndarray, deviations: Deviations) -> Band: ...
     def cdf_band(self, x: np.ndarray, deviations: Deviations) -> Band: ...
     def critical_value(self, confidence: float) -> float: ...
-    @property
-    def distribution(self) -> Distribution: ...
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
     def goodness(self) -> GoodnessOfFit | None: ...
     def discreteness(self) -> Discreteness | None: ...
@@ -80,10 +67,6 @@ class Inference(Protocol):
 class Assumption(Protocol):
     """Numbers and bands of every density that is as smooth as was said, and whether reports contradict it."""
 
-    @property
-    @property
-    @property
-    def distribution(self) -> Distribution: ...
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
     def density_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> Band: ...
     def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> Band: ...
@@ -93,10 +76,6 @@ class Assumption(Protocol):
 class AnyLaw(Protocol):
     """Numbers of every law that values may have, and bands of its distribution function."""
 
-    @property
-    @property
-    @property
-    def distribution(self) -> Distribution: ...
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
     def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> Band: ...
 
@@ -172,14 +151,14 @@ class DensityEstimate(OfGroup):
         It is the integral of the density shown where no correction is significant (see `coherent_cdf`); `density.cdf` is that
         integral everywhere.
         """
-        return self.inference.distribution(x)
+        return self._coherent(None)(x)
 
     def quantile(self, t: Any) -> np.ndarray:
         """Return the least x with cdf(x) >= t, t in [0, 1] (any shape): what `functional(Quantile(t))` reports.
 
         Raises SchemeError for other t.
         """
-        return self.inference.distribution.quantile(t)
+        return self._coherent(None).quantile(t)
 
     def band(
         self, x: Any, confidence: float = 0.95, simultaneous: bool = False, *, second_derivative: float | None = None
@@ -219,9 +198,7 @@ class DensityEstimate(OfGroup):
             return _cut(said.cdf_band(x, confidence, simultaneous), self.cdf(x), 1.0)
         if simultaneous:
             raise SchemeError("a simultaneous band of the cdf needs second_derivative=M or distribution_free=True")
-        band, surely = self.inference.cdf_band(x, normal_quantile(confidence)), (x >= self.upper, x >= self.lower)
-        low, high = moved(self.cdf(x), *band, *(known.astype(np.float64) for known in surely))
-        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+        return self._coherent(None).contained(x, *self.inference.cdf_band(x, normal_quantile(confidence)))
 
     def functional(
         self,
@@ -236,17 +213,32 @@ class DensityEstimate(OfGroup):
         second_derivative: a bound on the root of int f''^2, in the attribute's unit to the power -5/2; the interval then holds
         for every density that keeps it, and is of the kind 'assumed'.  distribution_free: it holds for every law on [lower,
         upper], is of the kind 'distribution_free', and longer.
-        A share or a quantile is that of one distribution function, `cdf`, and its interval is moved where needed to contain it.
+        A share or a quantile is that of one distribution function, and its interval is moved where needed to contain it.
         """
         check_confidence(confidence)
         said = self._said(second_derivative, distribution_free)
         reason = None if said is not None else functional.refuses_density(self.density)
         if reason is not None:
             return refused(functional, reason, confidence)
-        inference = said or self.inference
-        found = inference.estimate(functional, confidence)
-        value = None if found.is_refused else inference.distribution.value(functional)
+        found = (said or self.inference).estimate(functional, confidence)
+        value = None if found.is_refused else self._coherent(said).value(functional)
         return found if value is None else found.around(value, *functional.range_on(self.lower, self.upper))
+
+    def _coherent(self, said: Assumption | AnyLaw | None) -> CoherentCdf:
+        """What shares and quantiles are reported from, of each kind of interval, made once."""
+        if id(said) not in self._coherents:
+
+            def band(x: np.ndarray) -> Band:
+                if said is None:
+                    return self.inference.cdf_band(x, normal_quantile(CONFIDENCE))
+                return said.cdf_band(x, CONFIDENCE, False)
+
+            self._coherents[id(said)] = CoherentCdf.of(self.density, band)
+        return self._coherents[id(said)]
+
+    @cached_property
+    def _coherents(self) -> dict[int, CoherentCdf]:
+        return {}
 
     def assumption(self, second_derivative: float) -> Evidence:
         """Return whether the reports contradict that the root of int f''^2 is at most that, in the unit to the power -5/2."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import Any
 
@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import dpcore as dp
+from dpcore.estimation.coherent_cdf import CoherentCdf, rising, significant
 from dpcore.estimation.comparison import difference
-from dpcore.estimation.estimators.coherent_cdf import CoherentCdf, rising, significant
 from dpcore.estimation.functional_estimate import FunctionalEstimate, moved
 from dpcore.functionals import parse
 from dpcore.laboratory.studies import targets
@@ -102,7 +102,7 @@ def is_inside(found: FunctionalEstimate, least: float, most: float) -> bool:
 
 
 def found_of(estimate: Any, name: str) -> Found:
-    law, curve = targets.target(name), estimate.inference.distribution.density
+    law, curve = targets.target(name), estimate.density
     truth = law.cdf(PLACES)
     shares = [estimate.functional(parse(f"cdf({x!r})")) for x in PLACES[::3].tolist()]
     quantiles = [estimate.functional(parse(f"quantile({t})")) for t in SHARES]
@@ -184,8 +184,9 @@ def test_a_corrected_cdf_is_the_nearest_that_does_not_fall() -> None:
 
 def test_between_grid_points_shares_rise_as_the_curve_does() -> None:
     density = rounds("dyadic_wave", "beta_2_5", 1_000, 1).density
-    grid = np.linspace(0.0, 1.0, 17)
-    coherent = CoherentCdf.of(density, grid, density.cdf(grid) ** 2, np.zeros(17))
+    coherent = CoherentCdf.of(density, lambda x: (density.cdf(x) ** 2, density.cdf(x) ** 2))
+    assert coherent(0.5) == pytest.approx(density.cdf(0.5) ** 2, abs=1e-6)
+    coherent = replace(coherent, **{name: getattr(coherent, name)[::64] for name in ("grid", "curve", "shares")})
     x = np.array([0.0625, 0.09, 0.125])
     part = (density.cdf(x[1]) - density.cdf(x[0])) / (density.cdf(x[2]) - density.cdf(x[0]))
     first, middle, last = coherent(x)

@@ -15,7 +15,7 @@ from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.estimators import Frequency, project_cumulative, project_simplex
 from dpcore.estimation.estimators.frequency import invert
 from dpcore.estimation.estimators.pairs import left_inverse
-from dpcore.estimation.share_intervals import within_bounds
+from dpcore.estimation.share_intervals import ScoreIntervals, within_bounds
 from dpcore.functionals import Mean, parse
 from dpcore.mechanisms import RandomizedResponse
 from dpcore.mechanisms.observation import FiniteChannel, ScoreSums, Wave
@@ -186,8 +186,29 @@ def test_simultaneous_intervals_are_wider_and_hold_more():
     pointwise, together = estimate.interval(), estimate.simultaneous()
     assert np.all(together[0] <= np.clip(pointwise[0], 0, 1))
     assert np.all(together[1] >= np.clip(pointwise[1], 0, 1))
-    expected = within_bounds(estimate.intervals, estimate.raw, 2.7269)  # the normal deviate of 0.95^(1/8)
-    np.testing.assert_allclose(together, expected, atol=1e-4)
+    score = within_bounds(estimate.intervals, estimate.raw, 2.7269)  # the normal deviate of 0.95^(1/8)
+    each, (of_said, of_others) = (
+        0.95 ** (1 / 8),
+        (float(mechanism.model().true_mean), float(mechanism.model().other_mean)),
+    )
+    exact = [stats.binomtest(said, 2800).proportion_ci(each) for said in (900, 500, 400, 300, 300, 200, 100, 100)]
+    ends = np.clip((np.array([(end.low, end.high) for end in exact]).T - of_others) / (of_said - of_others), 0, 1)
+    np.testing.assert_allclose(together[0], np.minimum(score[0], ends[0]), atol=1e-4)
+    np.testing.assert_allclose(together[1], np.maximum(score[1], ends[1]), atol=1e-4)
+
+
+def test_simultaneous_intervals_of_few_clients_at_a_large_epsilon_cover_together():
+    """The score test's cover all 2,000 shares of 200 clients in fewer than half of the rounds."""
+    k, n, rounds = 2_000, 200, 30
+    model, random = RandomizedResponse.design(Budget.parse("7"), categories=k).model(), np.random.default_rng(51)
+    found = {"exact": 0, "score": 0}
+    for _ in range(rounds):
+        mechanism_sums = random.multinomial(n, model.means(np.full(k, 1 / k)))
+        intervals = ScoreIntervals(model, model.frequencies(mechanism_sums, n), n)
+        pairs = {"exact": intervals.simultaneous(0.95), "score": within_bounds(intervals, intervals.raw, 4.2)}
+        for name, (low, high) in pairs.items():
+            found[name] += bool(np.all((low <= 1 / k) & (1 / k <= high)))
+    assert found["exact"] >= 0.9 * rounds > 2 * found["score"]
 
 
 def test_ten_thousand_categories_need_no_square_matrix():

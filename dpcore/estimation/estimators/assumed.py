@@ -17,7 +17,6 @@ from dpcore.errors import NotEstimable
 from dpcore.estimation.estimators import smooth_class
 from dpcore.estimation.estimators.assumed_curved import NOISE, Region, quadratic
 from dpcore.estimation.estimators.bands import critical_value, inferred, invert_band
-from dpcore.estimation.estimators.coherent_cdf import CoherentCdf
 from dpcore.estimation.estimators.posterior import Posterior
 from dpcore.estimation.estimators.smooth_class import Linear, SmoothClass
 from dpcore.estimation.functional_estimate import ASSUMED, FunctionalEstimate, normal_quantile, refused
@@ -28,7 +27,6 @@ _ROUNDS, _SEED, _FALSE_ALARMS = 2000, 30, 0.01  # simulated, by one seed: the sa
 
 _ROUGHER = (2.0, 8.0, 64.0)  # times the bound, of the densities that a stated one is compared with
 
-_CONFIDENCE = 0.95  # of the intervals whose length chooses one t for all shares
 _TRADES = np.geomspace(1e-2, 1e2, 13)[:, None]  # t of a band
 
 _SECOND = "a bound on the second derivative does not bound that derivative; ask for one of a lower order"
@@ -69,14 +67,6 @@ class Assumed:
     def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,) each, of the share at or below x (n,) likewise."""
         return self._band(self.known.below, x, confidence, simultaneous)
-
-    @cached_property
-    def distribution(self) -> CoherentCdf:
-        """The estimates of all shares with one t, as a function that does not fall."""
-        x = self.posterior.grid
-        trade, _ = self.shortest(self.known.below, _CONFIDENCE, False)
-        below = self.known.alike(self.known.below(x), trade).value
-        return CoherentCdf.of(self.posterior.density, x, below, np.zeros(len(x)))
 
     def shortest(
         self, along: Callable[[np.ndarray], np.ndarray], confidence: float, simultaneous: bool

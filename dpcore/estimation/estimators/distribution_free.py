@@ -22,7 +22,6 @@ import numpy as np
 
 from dpcore.estimation.densities import DensityOnInterval
 from dpcore.estimation.estimators.bands import inferred
-from dpcore.estimation.estimators.coherent_cdf import SHARES, CoherentCdf
 from dpcore.estimation.estimators.corrected import Corrected
 from dpcore.estimation.estimators.exact_weights import Shares, Told, in_order
 from dpcore.estimation.estimators.likelihood import Likelihood
@@ -31,7 +30,7 @@ from dpcore.functionals import Atom, Cdf, Functional, Mean, Moment, Probability,
 
 _EDGES = (16, 32, 64, 128)  # parts of the range whose shares are told
 _RAMPS = (0, 1, 2, 3, 4, 6, 9, 13)  # parts over which a target falls, beside one
-_POINTS = 1025  # of a grid on which shares are reported
+SHARES = Cdf | Probability | Atom
 _OFFERED = Mean | Moment | Variance | SHARES | Quantile
 _CHOSEN_BY = 0.95  # confidence at which choices are made; one value for all, so that intervals are nested
 _OF_MEAN = 0.1  # of a variance's error probability
@@ -90,24 +89,12 @@ class DistributionFree:
 
     def cdf_errors(self, x: np.ndarray) -> np.ndarray:
         """Return half the band's length at 95 %, (n,), in units of a normal standard error."""
-        return self.middle(x)[1]
-
-    def middle(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the middle of the band at 95 % at x (n,), and half its length in units of a normal standard error."""
-        z = normal_quantile(_CHOSEN_BY)
-        low, high = self.band(x, z)
-        return (low + high) / 2, (high - low) / (2 * z)
+        low, high = self.band(x, normal_quantile(_CHOSEN_BY))
+        return (high - low) / (2 * normal_quantile(_CHOSEN_BY))
 
     def band(self, x: np.ndarray, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,) each, of the share at or below each x (n,), so many standard errors to either side."""
         return self._known(x, *self._shares.at(self._place(x), deviations))
-
-    @cached_property
-    def distribution(self) -> CoherentCdf:
-        """The middles of the intervals of all shares, as a function that does not fall."""
-        grid = np.linspace(self.density.lower, self.density.upper, _POINTS)
-        middle, _ = self.middle(np.append(grid[:-1], np.nextafter(grid[-1], grid[0])))
-        return CoherentCdf.of(self.density, grid, middle, np.zeros(_POINTS))
 
     def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,) each, of the share at or below x (n,): of each, or of all that there are at once."""

@@ -30,7 +30,6 @@ from dpcore.estimation.densities import Spline, cell_masses
 from dpcore.estimation.estimators import goodness_of_fit, one_step
 from dpcore.estimation.estimators.bands import critical_value, inferred, invert_band, standard_errors
 from dpcore.estimation.estimators.chi_square_mixture import error_law
-from dpcore.estimation.estimators.coherent_cdf import CoherentCdf
 from dpcore.estimation.estimators.ladder import Rung
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.one_step import OneStep
@@ -97,18 +96,9 @@ class DeltaMethod:
         """Return low and high, shapes (n,): intervals of `Cdf(x)`."""
         return _around(self.raw.cdf(x), self.raw.cumulative_features(x), self.covariance, deviations)
 
-    @cached_property
-    def distribution(self) -> CoherentCdf:
-        """What shares and quantiles are reported from: at a fixed level the nearest to the raw one that does not fall."""
-        if self._corrected is not None:
-            return self._corrected.cdf.coherent
-        raw = self.shown.raw
-        x = np.linspace(raw.lower, raw.upper, _points(raw.level))
-        return CoherentCdf.of(self.shown.proper, x, raw.cdf(x), np.zeros(len(x)))
-
     def critical_value(self, confidence: float) -> float:
         """Return the deviations that hold the whole density at once."""
-        x = np.linspace(self.raw.lower, self.raw.upper, _points(self.raw.level))
+        x = np.linspace(self.raw.lower, self.raw.upper, max(_LEAST_POINTS, _POINTS_PER_CELL << self.raw.level) + 1)
         return critical_value(self.raw.features(x), self.covariance, confidence)
 
     def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
@@ -176,11 +166,6 @@ class DeltaMethod:
             half = normal_quantile(confidence) * error
             return value, error, value - half, value + half, 0.0
         return _second_order(functional, rung, confidence)
-
-
-def _points(level: int) -> int:
-    """How many points a grid has."""
-    return max(_LEAST_POINTS, _POINTS_PER_CELL << level) + 1
 
 
 def _above_zero(density: Spline, x: float) -> float:
@@ -318,7 +303,7 @@ class _AboveNoise:
 def invert_cdf(rung: Rung, t: float, confidence: float) -> tuple[float, float, float, float]:
     """Return value, standard error, low and high of the quantile: all x whose cdf could be t (see `bands.invert_band`)."""
     raw = rung.raw
-    x = np.linspace(raw.lower, raw.upper, _points(raw.level))
+    x = np.linspace(raw.lower, raw.upper, max(_LEAST_POINTS, _POINTS_PER_CELL << raw.level) + 1)
     features = raw.cumulative_features(x)
     errors = standard_errors(features, rung.covariance)
     return invert_band(x, features @ raw.coefficients, errors, t, confidence)

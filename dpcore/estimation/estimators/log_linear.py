@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimation.coherent_cdf import rising
 from dpcore.estimation.estimators.base import Estimator
-from dpcore.estimation.estimators.coherent_cdf import rising
 from dpcore.estimation.estimators.log_linear_average import Average, average
 from dpcore.estimation.estimators.log_linear_family import Belief, Family, slope
 from dpcore.estimation.frequency_estimate import FrequencyEstimate, Spread

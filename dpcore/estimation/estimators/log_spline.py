@@ -15,7 +15,6 @@ from dpcore.estimation.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import assumed, distribution_free, goodness_of_fit, one_step, smoothing
 from dpcore.estimation.estimators.bands import critical_value, standard_errors
 from dpcore.estimation.estimators.base import DensityEstimator
-from dpcore.estimation.estimators.coherent_cdf import CoherentCdf
 from dpcore.estimation.estimators.inner_products import InnerProducts
 from dpcore.estimation.estimators.likelihood import Counts, Likelihood, group_counts
 from dpcore.estimation.estimators.log_spline_family import DEGREE
@@ -155,12 +154,7 @@ class LogSplineInference:
 
     def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,): F -+ deviations sd(F), F corrected, and how far values at points may move it."""
-        return self.corrected.cdf.band(x, deviations)
-
-    @property
-    def distribution(self) -> CoherentCdf:
-        """What shares and quantiles are reported from."""
-        return self.corrected.cdf.coherent
+        return self.corrected.cdf_band(x, deviations)
 
     def critical_value(self, confidence: float) -> float:
         """Return the deviations that hold the whole log density at once."""

@@ -17,8 +17,8 @@ the coarsest span blurs is within what the roughest of these allows, and where s
 
 Values within an input cell give the same reports; what that leaves open is in the errors (`corrected`).  Where reports say
 that values are concentrated on few points (`discreteness`), shares and quantiles have intervals for every distribution
-(`distribution_free`), and functionals of a density alone are refused.  All shares and quantiles are those of one distribution
-function (`coherent_cdf`), and intervals are moved where needed to contain them.
+(`distribution_free`), and functionals of a density alone are refused.  What is reported of shares and quantiles is that of one
+distribution function (`coherent_cdf`), made of their band.
 
 A functional is refused where its second-order term, or its standard deviation, exceeds the first-order error, unless the
 density itself is known so well that what comes third is small.  Nonlinear ones are asked of the roughest such prior, too, and
@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from math import ceil
 from operator import itemgetter
 
@@ -43,10 +43,8 @@ from dpcore.estimation.estimators import discreteness, quantiles, rules, smoothi
 from dpcore.estimation.estimators import posterior as posteriors
 from dpcore.estimation.estimators.bands import inferred, standard_errors
 from dpcore.estimation.estimators.chi_square_mixture import ChiSquareMixture, error_law
-from dpcore.estimation.estimators.coherent_cdf import SHARES
 from dpcore.estimation.estimators.corrected import Cells, Corrected, check_density
-from dpcore.estimation.estimators.corrected_cdf import LEVELS, CorrectedCdf
-from dpcore.estimation.estimators.distribution_free import DistributionFree
+from dpcore.estimation.estimators.distribution_free import SHARES, DistributionFree
 from dpcore.estimation.estimators.likelihood import Likelihood
 from dpcore.estimation.estimators.log_spline_family import DEGREE
 from dpcore.estimation.estimators.posterior import Posterior
@@ -54,11 +52,12 @@ from dpcore.estimation.estimators.scarce import influences
 from dpcore.estimation.estimators.span import Span
 from dpcore.estimation.estimators.unbiased_moments import CONFIDENCE, OFFERED, UnbiasedMoments
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
-from dpcore.estimation.support import Discreteness
+from dpcore.estimation.support import Deviations, Discreteness
 from dpcore.functionals import Cdf, Curvature, Expansion, Functional, Influence, Quantile
 
 # Of the log-splines and their priors, where nobody says otherwise: differences up to those that no cubic has.
 LEVEL, ORDERS = rules.LEVEL, tuple(range(1, DEGREE + 2))
+_LEVELS = range(rules.COARSEST, rules.LEVEL + 1)  # of spans: 19, 35 and 67 B-splines
 _WINDOW = 2 / 2**rules.COARSEST  # of the interval: two of the coarsest span's pieces, so that its knots do not show
 _NOTHING = "the reports leave every value possible; more of them or a larger epsilon would do"
 
@@ -132,12 +131,48 @@ class OneStep:
 
     def density_errors(self, x: np.ndarray) -> np.ndarray:
         """Return the standard errors of the corrected density's average over an eighth of the range around x, (n,)."""
-        density, seen = self.posterior.density, self._span(self.posterior, LEVELS[0])
+        density, seen = self.posterior.density, self._span(self.posterior, _LEVELS[0])
         half = _WINDOW / 2 * density.width
         middle = np.clip(np.asarray(x, dtype=np.float64), density.lower + half, density.upper - half)
         differences = seen.cdf_features(middle + half) - seen.cdf_features(middle - half)
         differences[:, len(seen.correction) - len(seen.ends) :] = 0.0  # of the density alone
         return standard_errors(differences / (2 * half), seen.covariance)
+
+    def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, (n,), of the corrected distribution function at x (n,)."""
+        below, errors = self._cdf(x)
+        low, high = below - deviations * errors, below + deviations * errors
+        if self._cells.are_few:  # within an end cell hardly anything was seen but what is known at its inner edge
+            begin, end = edges = self._cells.inner
+            value, at_edges = self._cdf(edges)
+            half = np.max(deviations) * at_edges
+            low = np.where(x > end, np.maximum(low, value[1] - half[1]), low)
+            high = np.where(x < begin, np.minimum(high, value[0] + half[0]), high)
+        free = self._any_distribution.band(x, deviations)
+        is_free = self.discreteness.is_seen | (self._any_distribution.cdf_errors(x) < errors)
+        return np.where(is_free, free[0], low), np.where(is_free, free[1], high)
+
+    def _cdf(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The corrected distribution function at x, and its standard errors."""
+        posterior, density = self.posterior, self.posterior.density
+        columns = np.vstack([posterior.cdf_features[:-1], -posterior.masses[1]])  # the last: what is below upper
+        below = np.array([np.interp(x, posterior.grid, features) for features in columns.T]).T  # by parameter
+        below[x >= density.upper] = 0.0
+        value, variance = np.empty(len(x)), np.full(len(x), np.inf)
+        may_go_on = self._cells.are_few & ~self._cells.is_hidden(x)
+        open_, is_enough = np.ones(len(x), dtype=bool), np.zeros(len(x), dtype=bool)
+        for level in _LEVELS:
+            seen = self._span(posterior, level)
+            features = seen.cdf_features(x)
+            left = standard_errors(below - features @ seen.reach, posterior.covariance) ** 2
+            found = standard_errors(features, seen.covariance) ** 2 + left
+            open_ &= found <= rules.DEAR**2 * variance
+            does = left <= rules.SMALL * found
+            taken = open_ & (~is_enough | does & (found < variance))
+            value[taken], variance[taken] = (features @ seen.correction)[taken], found[taken]
+            is_enough |= taken & does
+            open_ &= ~is_enough | may_go_on
+        return density.cdf(x) + value, np.hypot(np.sqrt(variance), self._cells.shares(x))
 
     def _tried(self, functional: Functional, confidence: float) -> tuple[float, Corrected | None]:
         """The plug-in and the corrected value; none of a density that is all but in one place."""
@@ -222,7 +257,7 @@ class OneStep:
 
         candidates: list[tuple[Span, np.ndarray, float]] = []
         enough: list[tuple[Span, np.ndarray, float]] = []
-        for level in LEVELS:
+        for level in _LEVELS:
             seen = self._span(posterior, level)
             variance, left, t = min((read(seen, influence) for influence in (own, *others)), key=itemgetter(0))
             if candidates and variance > rules.DEAR**2 * candidates[-1][2]:
@@ -254,7 +289,7 @@ class OneStep:
     def _distance(self, functional: Functional, confidence: float) -> Corrected:
         """The plug-in, and how far the law is from the fit at most."""
         posterior, density = self.posterior, self.posterior.density
-        seen = self._span(posterior, LEVELS[0])
+        seen = self._span(posterior, _LEVELS[0])
         middles = (posterior.grid[1:] + posterior.grid[:-1]) / 2
         scale = density.width / len(middles) / np.maximum(density.pdf(middles), rules.SCARCE / density.width)
         features, c, S = seen.cdf_features(middles), seen.correction, seen.covariance
@@ -303,12 +338,6 @@ class OneStep:
         return discreteness.of(self.posterior.likelihood, self.posterior.density)
 
     @cached_property
-    def cdf(self) -> CorrectedCdf:
-        """The corrected distribution function."""
-        is_discrete, span_of = self.discreteness.is_seen, partial(self._span, self.posterior)
-        return CorrectedCdf(self.posterior, self._cells, self._any_distribution, span_of, is_discrete)
-
-    @cached_property
     def _any_distribution(self) -> DistributionFree:
         return DistributionFree(self.posterior.likelihood, self.posterior.density)
 
@@ -324,7 +353,7 @@ class OneStep:
     @cached_property
     def _cdf_error(self) -> float:
         """Within how much distribution functions are equal: a standard error of the corrected one, at its median point."""
-        seen = self._span(self.posterior, LEVELS[0])
+        seen = self._span(self.posterior, _LEVELS[0])
         errors = standard_errors(seen.cdf_features(self.posterior.grid), seen.covariance)
         return float(np.median(errors))
 

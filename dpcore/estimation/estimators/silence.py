@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.estimation.densities import cell_masses
-from dpcore.estimation.density_estimate import Distribution, Inference
+from dpcore.estimation.density_estimate import Inference
 from dpcore.estimation.estimators.bands import massless
 from dpcore.estimation.estimators.likelihood import Counts
 from dpcore.estimation.frequency_estimate import SURE, FrequencyEstimate, Spread
@@ -133,11 +133,6 @@ class OfAnswered:
     def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,)."""
         return self._widened(self.known.cdf_band(x, deviations), self.known.curve(x), 1, deviations)
-
-    @property
-    def distribution(self) -> Distribution:
-        """What shares and quantiles are reported from."""
-        return self.known.distribution
 
     def _widened(
         self,

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimation.density_estimate import DensityEstimate, Distribution, Inference
+from dpcore.estimation.density_estimate import DensityEstimate, Inference
 from dpcore.estimation.estimators import sensitivity
 from dpcore.estimation.estimators.base import Estimator
 from dpcore.estimation.estimators.strata import Strata
@@ -116,11 +116,6 @@ class WeightedInference:
     def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,), at x (n,)."""
         return self.base.cdf_band(x, deviations * self._along(x, 1))
-
-    @property
-    def distribution(self) -> Distribution:
-        """What shares and quantiles are reported from."""
-        return self.base.distribution
 
     def critical_value(self, confidence: float) -> float:
         """Return the deviations that hold the whole density at once."""

@@ -2,7 +2,7 @@
 
 A corrected share at one value takes no notice of the corrected share at the next: 1,000 clients give shares that fall as the
 value rises, and errors up to 1.4 times those of the curve that is corrected.  With F the curve's distribution function on a
-grid, d its correction there and s the standard error of the corrected share,
+grid, d the distance to it of the middle of the band of corrected shares, and s half that band's length in standard errors,
 
     G = isotonic( F + d (1 - (3 s / d)^2)_+ ),    cut to [0, 1].
 
@@ -11,13 +11,14 @@ standard error of d itself is smaller [Hausman1978], but it is the difference of
 1,000 clients it makes errors up to 1.17 times the curve's, where s leaves them as they are.  Isotonic regression gives the
 nearest function that never falls [Barlow1972].
 
-Shares are differences of G, and quantiles invert it.  Between grid points G rises in proportion to F.  Intervals come from the
-correction alone and cover without an assumption on the curve.  An interval whose inner three quarters do not contain the
-reported value is moved until they do.  Its length stays.
+Shares are differences of G, and quantiles invert it.  Between grid points G rises in proportion to F.  The band, whatever it
+is made of, covers without an assumption on the curve.  An interval whose inner three quarters do not contain the reported value
+is moved until they do.  Its length stays.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +27,11 @@ import scipy
 
 from dpcore.errors import SchemeError
 from dpcore.estimation.densities import DensityOnInterval
+from dpcore.estimation.functional_estimate import moved, normal_quantile
 from dpcore.functionals import Atom, Cdf, Functional, Probability, Quantile
 
-SHARES = Cdf | Probability | Atom
-
+CONFIDENCE = 0.95  # of the band; one value for all, so that what is reported is the same at every confidence
+_POINTS = 1025  # of the grid
 _SIGNIFICANT = 3.0  # standard errors below which no correction is made
 _FLAT = 1e-9  # what F rises by over the whole range beside its own, so that it rises everywhere
 
@@ -38,7 +40,7 @@ def significant(correction: np.ndarray, error: np.ndarray) -> np.ndarray:
     """Return corrections (n,), shrunk: none within three standard errors (n,), nearly all far beyond.
 
     >>> significant(np.array([0.2, 0.4, 4.0]), np.full(3, 0.1)).round(3)
-    array([0.   , 0.175, 3.977])
+    array([0.   , 0.175, 3.978])
     """
     ratio = _SIGNIFICANT * error / np.maximum(np.abs(correction), np.finfo(float).tiny)
     return np.asarray(correction * np.maximum(1 - np.minimum(ratio, 1.0) ** 2, 0.0))
@@ -64,11 +66,15 @@ class CoherentCdf:
     shares: np.ndarray
 
     @classmethod
-    def of(cls, density: DensityOnInterval, grid: np.ndarray, corrected: np.ndarray, error: np.ndarray) -> CoherentCdf:
-        """Return G from corrected shares at a grid (n,) and their standard errors (n,)."""
+    def of(cls, density: DensityOnInterval, band: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]) -> CoherentCdf:
+        """Return G; band: what makes low and high of the shares at or below x (n,), at `CONFIDENCE`."""
+        grid = np.linspace(density.lower, density.upper, _POINTS)
+        low, high = band(np.append(grid[:-1], np.nextafter(density.upper, density.lower)))
         below = np.append(density.cdf(grid[:-1]), 1 - density.atoms[1])
         curve = np.clip(np.maximum.accumulate(below), 0.0, 1.0)
-        return cls(density, grid, curve, rising(curve, corrected, error))
+        return cls(
+            density, grid, curve, rising(curve, (low + high) / 2, (high - low) / (2 * normal_quantile(CONFIDENCE)))
+        )
 
     def __call__(self, x: Any) -> np.ndarray:
         """Return the share at or below x (any shape)."""
@@ -81,15 +87,23 @@ class CoherentCdf:
         share = self.shares[begin] + part * (self.shares[begin + 1] - self.shares[begin])
         return np.where(x < self.grid[0], 0.0, np.where(x >= self.grid[-1], 1.0, share))
 
+    def contained(self, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return intervals within [0, 1] of the shares at or below x (n,), moved where needed to contain G."""
+        least, most = np.where(x >= self.grid[-1], 1.0, 0.0), np.where(x >= self.grid[0], 1.0, 0.0)
+        low, high = moved(self(x), low, high, least, most)
+        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
     def quantile(self, t: Any) -> np.ndarray:
-        """Return the least x with G(x) >= t, t in [0, 1] (any shape), to the grid; raises SchemeError for other t."""
+        """Return the least x with G(x) >= t, t in [0, 1] (any shape); raises SchemeError for other t."""
         t = np.asarray(t, dtype=np.float64)
         if not np.all((t >= 0) & (t <= 1)):
             raise SchemeError("t of a quantile must lie between 0 and 1")
         begin = np.clip(np.searchsorted(self.shares, t) - 1, 0, len(self.grid) - 2)
         rise = self.shares[begin + 1] - self.shares[begin]
         part = np.clip((t - self.shares[begin]) / np.where(rise > 0, rise, 1.0), 0.0, 1.0)
-        return np.asarray(self.grid[begin] + part * (self.grid[begin + 1] - self.grid[begin]))
+        own, step = self.curve[begin + 1] - self.curve[begin], self.grid[begin + 1] - self.grid[begin]
+        x = np.where(own > _FLAT, self.density.quantile(self.curve[begin] + part * own), self.grid[begin] + part * step)
+        return np.clip(x, self.grid[begin], self.grid[begin + 1])
 
     def value(self, functional: Functional) -> float | None:
         """Return a share or a quantile; None of another functional."""
@@ -97,7 +111,7 @@ class CoherentCdf:
             return float(self.quantile(functional.t))
         if isinstance(functional, Cdf):
             return float(self(functional.x))
-        if not isinstance(functional, SHARES):
+        if not isinstance(functional, Probability | Atom):
             return None
         first, last = (functional.a, functional.b) if isinstance(functional, Probability) else (functional.x,) * 2
         below = 0.0 if first <= self.grid[0] else self.shares[-1] if first == self.grid[-1] else self(first)
