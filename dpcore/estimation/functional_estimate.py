@@ -50,6 +50,8 @@ class FunctionalEstimate:
 
     def around(self, value: float, least: float, most: float) -> FunctionalEstimate:
         """Return the same of another value, the interval moved as far as that needs; least, most: the quantity's range."""
+        if self.low is None or self.high is None:
+            return self
         low, high = (float(np.clip(end, least, most)) for end in moved(value, self.low, self.high, least, most))
         return replace(self, value=value, low=low, high=high)
 
