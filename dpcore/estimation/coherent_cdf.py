@@ -103,7 +103,7 @@ class CoherentCdf:
         part = np.clip((t - self.shares[begin]) / np.where(rise > 0, rise, 1.0), 0.0, 1.0)
         own, step = self.curve[begin + 1] - self.curve[begin], self.grid[begin + 1] - self.grid[begin]
         x = np.where(own > _FLAT, self.density.quantile(self.curve[begin] + part * own), self.grid[begin] + part * step)
-        return np.clip(x, self.grid[begin], self.grid[begin + 1])
+        return np.where(t > self.shares[-1], self.grid[-1], np.clip(x, self.grid[begin], self.grid[begin + 1]))
 
     def value(self, functional: Functional) -> float | None:
         """Return a share or a quantile; None of another functional."""
