@@ -28,8 +28,9 @@ import scipy
 from dpcore.errors import SchemeError
 from dpcore.estimation.densities import DensityOnInterval
 from dpcore.estimation.functional_estimate import moved, normal_quantile
-from dpcore.functionals import Atom, Cdf, Functional, Probability, Quantile
+from dpcore.functionals import Atom, Cdf, Probability, Quantile
 
+REPORTED = Cdf | Probability | Atom | Quantile
 CONFIDENCE = 0.95  # of the band; one value for all, so that what is reported is the same at every confidence
 _POINTS = 1025  # of the grid
 _SIGNIFICANT = 3.0  # standard errors below which no correction is made
@@ -105,14 +106,12 @@ class CoherentCdf:
         x = np.where(own > _FLAT, self.density.quantile(self.curve[begin] + part * own), self.grid[begin] + part * step)
         return np.where(t > self.shares[-1], self.grid[-1], np.clip(x, self.grid[begin], self.grid[begin + 1]))
 
-    def value(self, functional: Functional) -> float | None:
-        """Return a share or a quantile; None of another functional."""
+    def value(self, functional: REPORTED) -> float:
+        """Return a share or a quantile."""
         if isinstance(functional, Quantile):
             return float(self.quantile(functional.t))
         if isinstance(functional, Cdf):
             return float(self(functional.x))
-        if not isinstance(functional, Probability | Atom):
-            return None
         first, last = (functional.a, functional.b) if isinstance(functional, Probability) else (functional.x,) * 2
         below = 0.0 if first <= self.grid[0] else self.shares[-1] if first == self.grid[-1] else self(first)
         return float(self(last) - below)

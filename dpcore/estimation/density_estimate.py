@@ -18,7 +18,7 @@ import numpy as np
 
 from dpcore._random import Source
 from dpcore.errors import SchemeError, check_bend, check_within
-from dpcore.estimation.coherent_cdf import CONFIDENCE, CoherentCdf
+from dpcore.estimation.coherent_cdf import CONFIDENCE, REPORTED, CoherentCdf
 from dpcore.estimation.densities import DensityOnInterval, Spline
 from dpcore.estimation.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile, refused
@@ -195,7 +195,7 @@ class DensityEstimate(OfGroup):
         x = np.atleast_1d(np.asarray(x, dtype=np.float64))
         said = self._said(second_derivative, distribution_free)
         if said is not None:
-            return _cut(said.cdf_band(x, confidence, simultaneous), self.cdf(x), 1.0)
+            return _cut(said.cdf_band(x, confidence, simultaneous), self._coherent(said)(x), 1.0)
         if simultaneous:
             raise SchemeError("a simultaneous band of the cdf needs second_derivative=M or distribution_free=True")
         return self._coherent(None).contained(x, *self.inference.cdf_band(x, normal_quantile(confidence)))
@@ -221,8 +221,9 @@ class DensityEstimate(OfGroup):
         if reason is not None:
             return refused(functional, reason, confidence)
         found = (said or self.inference).estimate(functional, confidence)
-        value = None if found.is_refused else self._coherent(said).value(functional)
-        return found if value is None else found.around(value, *functional.range_on(self.lower, self.upper))
+        if found.is_refused or not isinstance(functional, REPORTED):
+            return found
+        return found.around(self._coherent(said).value(functional), *functional.range_on(self.lower, self.upper))
 
     def _coherent(self, said: Assumption | AnyLaw | None) -> CoherentCdf:
         """What shares and quantiles are reported from, of each kind of interval, made once."""
@@ -334,7 +335,8 @@ class DensityEstimate(OfGroup):
 
         Bands are pointwise, or simultaneous of what is said as for `functional`; whatever the law, no density has one, and low
         and high are NaN.  The ends of the cdf's band are put in rising order, by which a band of a rising function only gains
-        [Chernozhukov2009].  The density is that of the fit, the cdf what `functional(Cdf(x))` reports.
+        [Chernozhukov2009].  The density is that of the fit, the cdf what `functional(Cdf(x))` reports of
+        the same kind of interval.
         """
         import pandas as pd
 
@@ -354,7 +356,7 @@ class DensityEstimate(OfGroup):
                 "density": self(x),
                 "low": low,
                 "high": high,
-                "cdf": self.cdf(x),
+                "cdf": self._coherent(self._said(second_derivative, distribution_free))(x),
                 "cdf_low": cdf_low,
                 "cdf_high": cdf_high,
                 "confidence": confidence,

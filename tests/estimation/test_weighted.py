@@ -233,7 +233,7 @@ def test_densities_have_the_errors_of_the_cells() -> None:
     strata, base, z = found.inference.strata, found.inference.base, 1.959964
     assert base.posterior.likelihood.n == pytest.approx(strata.weights.effective_n)
     for name in ("mean", "cdf(0.7)"):
-        number, plain = found.functional(parse(name)), base.estimate(parse(name), 0.95)
+        number, plain = (each.estimate(parse(name), 0.95) for each in (found.inference, base))
         g = base.influence(parse(name))[0][None]
         error = plain.standard_error * float(strata.variance(g)[0] / strata.assumed(g)[0]) ** 0.5
         assert (number.value, number.standard_error) == (plain.value, pytest.approx(error, rel=1e-12))

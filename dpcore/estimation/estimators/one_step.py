@@ -18,7 +18,7 @@ the coarsest span blurs is within what the roughest of these allows, and where s
 Values within an input cell give the same reports; what that leaves open is in the errors (`corrected`).  Where reports say
 that values are concentrated on few points (`discreteness`), shares and quantiles have intervals for every distribution
 (`distribution_free`), and functionals of a density alone are refused.  What is reported of shares and quantiles is that of one
-distribution function (`coherent_cdf`), made of their band.
+distribution function, made of their band (`coherent_cdf`).
 
 A functional is refused where its second-order term, or its standard deviation, exceeds the first-order error, unless the
 density itself is known so well that what comes third is small.  Nonlinear ones are asked of the roughest such prior, too, and
