@@ -260,8 +260,9 @@ def difference(
     z = normal_quantile(left.confidence)
     if correlation > -1:
         correlation *= float(np.sqrt((1 - (left.second_order or 0.0)) * (1 - (right.second_order or 0.0))))
-    down, up = _distances(v, low, high, z * a)
-    other_down, other_up = _distances(w, other_low, other_high, z * b)
+    # Ends may have been cut at what is possible: no distance is below the normal one.
+    down, up = max(v - low, z * a), max(high - v, z * a)
+    other_down, other_up = max(w - other_low, z * b), max(other_high - w, z * b)
     return Comparison(
         functional=left.functional,
         difference=float(v - w),
@@ -272,17 +273,6 @@ def difference(
         confidence=left.confidence,
         reason=remark,
     )
-
-
-def _distances(value: float, low: float, high: float, normal: float) -> tuple[float, float]:
-    """How far an interval goes down and up from its value: what it allows for beyond its standard error is kept.
-
-    Limits may have been cut at what is possible, and no distance is below the normal one.  An interval may have been moved to
-    contain its value: what a side has more because the other has less is no allowance.
-    """
-    most = max(high - low - normal, normal)
-    down, up = (min(max(distance, normal), most) for distance in (value - low, high - value))
-    return down, up
 
 
 def simultaneous_deviations(confidence: float, comparisons: int) -> float:

@@ -57,10 +57,10 @@ pooled as (
         sum(weight * estimate) / sum(weight) as estimate,
         1 / sqrt(sum(weight)) as standard_error,
         greatest(0, sum(weight * estimate * estimate) - sum(weight * estimate) * sum(weight * estimate) / sum(weight)) as q,
-        -- what an interval allows for bias, beyond its standard error, is alike in all rounds and does not shrink; what one side
-        -- has more because the other has less is none: the interval was moved to contain its estimate
-        sum(weight * greatest(0, least(estimate - low, high - low - z * standard_error) - z * standard_error)) / sum(weight) as below,
-        sum(weight * greatest(0, least(high - estimate, high - low - z * standard_error) - z * standard_error)) / sum(weight) as above,
+        -- what an interval allows for bias, beyond its standard error, is alike in all rounds and does not shrink; where an
+        -- estimate is not the middle of its interval chance moves it to either side, and the average is of the bias
+        greatest(0, sum(weight * (estimate - low - z * standard_error)) / sum(weight)) as below,
+        greatest(0, sum(weight * (high - estimate - z * standard_error)) / sum(weight)) as above,
         any_value(z) as z,
         min(low) as lowest,
         max(high) as highest
