@@ -23,7 +23,8 @@ _MARGIN = 0.125  # of an interval's length, that the reported value is away from
 class FunctionalEstimate:
     """A number of a density, or of frequencies, with its interval.
 
-    value, standard_error, low, high: the corrected estimate's, in the functional's unit; all None where it was refused.
+    value, standard_error, low, high: the corrected estimate's, in the functional's unit; all None where it was refused.  A
+    share's or quantile's value is that of one distribution function, the standard error that of its corrected estimate.
     plug_in: the functional of the density that is shown.  kind: 'smooth' or 'atomic', by the functional; 'assumed' of an
     interval that holds for every density as smooth as was said, 'distribution_free' of one that holds whatever the law.
     reason: why it was refused and what would do; None otherwise.

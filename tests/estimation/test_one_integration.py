@@ -43,7 +43,7 @@ def test_the_law_that_is_shown_is_the_law_that_was_fitted(name: str) -> None:
     ends = estimate.lower + (estimate.upper - estimate.lower) * np.arange(1, posterior.likelihood.inputs + 1) / (
         posterior.likelihood.inputs
     )
-    shown = np.diff(estimate.cdf(ends), prepend=0.0)
+    shown = np.diff(estimate.density.cdf(ends), prepend=0.0)
     assert shown.sum() == pytest.approx(1, abs=1e-12)
     assert np.max(np.abs(posterior.likelihood.expected(shown) - posterior.expected)) < 1e-4
 
