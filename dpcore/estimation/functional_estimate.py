@@ -93,10 +93,12 @@ def moved(
     [0.15, 0.55]
     """
     value, low, high = (np.asarray(number, dtype=np.float64) for number in (value, low, high))
+    low, high = np.minimum(low, high), np.maximum(low, high)  # of few cells each may come from elsewhere, and cross
     margin = _MARGIN * (high - low)
     first, last = np.where(low <= least, low, low + margin), np.where(high >= most, high, high - margin)
     shift = value - np.clip(value, first, np.maximum(first, last))
     # A limit at the range's own may have been cut there: where it was before nobody knows
     low = np.where(low == least, low, low + shift)
     high = np.where(high == most, high, high + shift)
-    return np.maximum(low, np.minimum(least, value)), np.minimum(high, np.maximum(most, value))
+    low, high = np.maximum(low, np.minimum(least, value)), np.minimum(high, np.maximum(most, value))
+    return np.minimum(low, value), np.maximum(high, value)

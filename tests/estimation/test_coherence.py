@@ -214,6 +214,18 @@ def test_a_limit_that_the_range_cut_stays_and_may_be_the_value() -> None:
     assert (float(low), float(high)) == pytest.approx((0.0, 0.55))
 
 
+def test_crossed_limits_are_put_in_order_and_contain_the_value() -> None:
+    rng = np.random.default_rng(2)
+    value, low, high = (
+        rng.random(1000).round(1),
+        rng.uniform(-0.5, 1.5, 1000).round(1),
+        rng.uniform(-0.5, 1.5, 1000).round(1),
+    )
+    for most in (1.0, np.maximum(value, 0.5)):
+        first, last = moved(value, low, high, 0.0, most)
+        assert np.all((first <= value) & (value <= last))
+
+
 def test_the_limits_of_a_difference_are_those_of_its_sides() -> None:
     """A reported share has the bias of its curve, which does not cancel: the side on which it may be is the longer one."""
     middle = {"functional": "cdf(1)", "standard_error": 0.1, "confidence": 0.95, "kind": "smooth"}
