@@ -19,14 +19,14 @@ _EXPORTS = {
     "Scheme": "dpcore.protocol.scheme",
     "Undersmoothed": "dpcore.estimation.estimators",
     "aggregate": "dpcore.pipeline",
-    "combine": "dpcore.estimation.two_rounds",
-    "compare": "dpcore.estimation.comparison",
-    "compare_frequencies": "dpcore.estimation.comparison",
+    "combine": "dpcore.estimation.inference.two_rounds",
+    "compare": "dpcore.estimation.inference.comparison",
+    "compare_frequencies": "dpcore.estimation.inference.comparison",
     "estimate": "dpcore.pipeline",
     "functionals": "",
     "joint": "dpcore.pipeline",
     "keyed": "dpcore._random",
-    "privatize": "dpcore.protocol.reporting",
+    "privatize": "dpcore.protocol.records.privatization",
     "run": "dpcore.pipeline",
     "secure": "dpcore._random",
     "seeded": "dpcore._random",
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from dpcore import functionals
     from dpcore._random import keyed, secure, seeded
     from dpcore.client import Client
-    from dpcore.estimation.comparison import compare, compare_frequencies
     from dpcore.estimation.estimators import (
         ExpectationMaximization,
         Fixed,
@@ -49,11 +48,12 @@ if TYPE_CHECKING:
         Projection,
         Undersmoothed,
     )
-    from dpcore.estimation.two_rounds import combine
+    from dpcore.estimation.inference.comparison import compare, compare_frequencies
+    from dpcore.estimation.inference.two_rounds import combine
     from dpcore.pipeline import aggregate, estimate, joint, run, simulate
     from dpcore.privacy.budget import Budget
     from dpcore.protocol.aggregates import Aggregate
-    from dpcore.protocol.reporting import privatize
+    from dpcore.protocol.records.privatization import privatize
     from dpcore.protocol.scheme import Scheme
 
 

@@ -3,7 +3,7 @@
     record --privatize--> ReportBatch --aggregate--> Aggregate --estimate--> Estimate
 
 Everything here is plain Python on arrays: no files, no database, no scheduler.  People come in blocks of 65,536, and
-`privatize` stands in `protocol.reporting`, since whoever only asks them estimates nothing.
+`privatize` stands in `protocol.records.privatization`, since whoever only asks them estimates nothing.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ import numpy as np
 
 from dpcore._random import Source
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimation import least_count
-from dpcore.estimation.asked import assuming, whatever_the_law
-from dpcore.estimation.density_estimate import DensityEstimate
-from dpcore.estimation.estimators import Estimator, groups, sensitivity
-from dpcore.estimation.estimators.named import named
-from dpcore.estimation.frequency_estimate import FrequencyEstimate
+from dpcore.estimation import disclosure_control, groups
+from dpcore.estimation.density.density_estimate import DensityEstimate
+from dpcore.estimation.diagnostics import poisoning_sensitivity
+from dpcore.estimation.diagnostics.evidence import Evidence
+from dpcore.estimation.estimators import Estimator
+from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, refused
-from dpcore.estimation.support import Evidence
-from dpcore.estimation.weighting import Margins, Weights, rake
+from dpcore.estimation.registry import named
+from dpcore.estimation.requirements import assuming, whatever_the_law
+from dpcore.estimation.weighting.raking import Margins, Weights, rake
 from dpcore.functionals import Atom, parse
 from dpcore.functionals.group import WEIGHTED, Group, OfGroup
 from dpcore.protocol import simulation
 from dpcore.protocol.aggregates import Aggregate
-from dpcore.protocol.arrows import as_columns
 from dpcore.protocol.attribute import Attribute
-from dpcore.protocol.blocks import People, Table, block_sizes
-from dpcore.protocol.labelled import members
+from dpcore.protocol.label_sums import members
+from dpcore.protocol.records.arrow_columns import as_columns
+from dpcore.protocol.records.blocks import People, Table, block_sizes
+from dpcore.protocol.records.privatization import privatize, report_blocks
 from dpcore.protocol.report import ReportBatch
-from dpcore.protocol.reporting import privatize, report_blocks
 from dpcore.protocol.scheme import Scheme
 
 if TYPE_CHECKING:
@@ -170,8 +171,10 @@ def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None =
     chosen = estimator or named(aggregate.scheme.attributes[attribute])
     plain = chosen.estimate(aggregate, attribute, given)
     if given is None:
-        return replace(sensitivity.exposed(plain, aggregate, attribute), sample=groups.everyone(aggregate, attribute))
-    by_category = sensitivity.exposed_groups(plain, aggregate, attribute, given)
+        return replace(
+            poisoning_sensitivity.exposed(plain, aggregate, attribute), sample=groups.everyone(aggregate, attribute)
+        )
+    by_category = poisoning_sensitivity.exposed_groups(plain, aggregate, attribute, given)
     samples = groups.groups(aggregate, attribute, given)
     return {category: replace(group, sample=samples.get(category)) for category, group in by_category.items()}
 
@@ -220,7 +223,7 @@ def estimate_all(
     withheld = frozenset(pair for pair in pairs if groups.is_withheld(aggregate, pair[1], fewest))
     estimated = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
     cells = _cells(aggregate.scheme)
-    seen = [] if hide_labels else least_count.seen(aggregate, cells, fewest)
+    seen = [] if hide_labels else disclosure_control.seen(aggregate, cells, fewest)
     alone = {group: aggregate.within(cells[group]) for group in dict.fromkeys(group for _, group in seen)}
     labelled = {(name, group): alone[group] for name, group in seen}
     why = hide_labels or f"fewer than {fewest:,} reports are of this group, or would be told by it (min_clients)"
@@ -300,10 +303,12 @@ def _weighted(
     by = ", ".join(weights.labels)
     cells = {group: each for group, each in _cells(scheme).items() if (name, group) in seen}
     one, why = None, ""
-    if least_count.tells(held.answered[name], weights.values, cells, fewest):
+    if disclosure_control.tells(held.answered[name], weights.values, cells, fewest):
         why = f"weights by {by} would tell what fewer than {fewest:,} reports say (min_clients); join categories"
     else:
-        from dpcore.estimation.estimators.weighted import estimate_weighted  # with scipy, which few rounds need
+        from dpcore.estimation.weighting.weighted_estimates import (
+            estimate_weighted,
+        )  # with scipy, which few rounds need
 
         try:
             if scheme.reporting == "one":

@@ -7,35 +7,35 @@ from pathlib import Path
 from prefect.artifacts import create_markdown_artifact
 
 from dpcore.audit import SchemeAudit
-from dpcore.rounds import certify
+from dpcore.rounds import audit_run
 
 from .settings import AuditSettings
-from .stage import WRITES, key, scheduled_day, stage, whole
+from .tasks.stage import WRITES, key, scheduled_day, stage, whole
 
 
 @stage("enumerate", run_name="enumerate-{file.stem}")
 def enumerate_loss(file: Path) -> SchemeAudit:
     """Return the exact privacy loss of the scheme in a file."""
-    return certify.audit_file(file)
+    return audit_run.audit_file(file)
 
 
 @stage("look-at-reports", run_name="look-at-reports-{audit.name}")
 def look_at_reports(audit: SchemeAudit, trials: int) -> SchemeAudit:
     """Return the audit with what the clients' reports show, drawn with the operating system's randomness."""
-    return certify.measure(audit, trials)
+    return audit_run.measure(audit, trials)
 
 
 @stage("show-certificate", run_name="show-{audit.name}")
 def show_certificate(audit: SchemeAudit, day: str) -> None:
     """Put a scheme's certificate, with its picture, into Prefect's UI."""
     title = f"{audit.name}, scheme {audit.digest[:16]}, {day}"
-    create_markdown_artifact(certify.embedded_page(audit, day), key=key(audit.name, "certificate"), description=title)
+    create_markdown_artifact(audit_run.embedded_page(audit, day), key=key(audit.name, "certificate"), description=title)
 
 
 @stage("land-checks", seconds=WRITES, run_name="land-{audit.name}")
 def land_checks(audit: SchemeAudit, warehouse: Path, day: str) -> None:
     """Land a scheme's figures in `checks`."""
-    certify.land(warehouse, audit, day)
+    audit_run.land(warehouse, audit, day)
 
 
 @whole("audit", hours=2)
@@ -44,9 +44,9 @@ def audit(settings: AuditSettings = AuditSettings()) -> list[SchemeAudit]:  # no
     promise is broken.
     """
     day, audits = scheduled_day(), []
-    for file in certify.scheme_files(settings.schemes):
+    for file in audit_run.scheme_files(settings.schemes):
         audits.append(look_at_reports(enumerate_loss(file), settings.trials))
         show_certificate(audits[-1], day)
         land_checks(audits[-1], settings.warehouse, day)
-    certify.require(audits, certify.landed_seeds(settings.warehouse))
+    audit_run.require(audits, audit_run.landed_seeds(settings.warehouse))
     return audits

@@ -10,12 +10,12 @@ from prefect.states import Completed, Failed
 
 from dpcore.protocol.scheme import Scheme
 from dpcore.results.pages import fitted
-from dpcore.rounds.backfill import rounds_of
 from dpcore.rounds.defaults import warehouse_of
+from dpcore.rounds.maintenance.backfill import rounds_of
 
 from .round import run_round
 from .settings import BackfillSettings, RoundSettings
-from .stage import stage, whole
+from .tasks.stage import stage, whole
 
 
 @stage("find-missing")

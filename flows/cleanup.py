@@ -18,10 +18,10 @@ from prefect.client.schemas.objects import TERMINAL_STATES
 from prefect.settings import PREFECT_LOCAL_STORAGE_PATH
 from prefect.states import Completed
 
-from dpcore.rounds.cleanup import Removal, clean, clean_folder, in_words
+from dpcore.rounds.maintenance.cleanup import Removal, clean, clean_folder, in_words
 
 from .settings import CleanupSettings
-from .stage import stage, whole
+from .tasks.stage import stage, whole
 
 _PAGE = 50  # flow runs that the server deletes at once
 

@@ -8,12 +8,12 @@ from typing import Any
 from prefect.states import Completed
 
 from dpcore.errors import TooFewClients
-from dpcore.rounds import sequence
 from dpcore.rounds.run import Run
+from dpcore.rounds.steps import sequence
 
 from .settings import CollectSettings
-from .stage import run_name, whole
-from .steps import Tasks, prepare, turn
+from .tasks.stage import run_name, whole
+from .tasks.steps import Tasks, prepare, turn
 
 WAITING = "Waiting"  # a round with fewer clients than min_clients: nothing has landed
 

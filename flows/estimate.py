@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpcore.errors import TooFewClients
-from dpcore.rounds import sequence
+from dpcore.rounds.steps import sequence
 
 from .collect import waiting
 from .publish import ended, show
 from .settings import NamedRound
-from .stage import run_name, whole
-from .steps import Tasks, find, turn_of
+from .tasks.stage import run_name, whole
+from .tasks.steps import Tasks, find, turn_of
 
 
 @whole("estimate", hours=2, run_name=run_name)

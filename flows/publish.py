@@ -11,13 +11,13 @@ from prefect.states import Completed
 
 from dpcore import wire
 from dpcore.results import pages
-from dpcore.results.reading import JUDGED
+from dpcore.results.text.phrases import JUDGED
 from dpcore.rounds.project import Project
 from dpcore.rounds.run import Run
 
 from .settings import NamedRound
-from .stage import key, run_name, stage, whole
-from .steps import find
+from .tasks.stage import key, run_name, stage, whole
+from .tasks.steps import find
 
 CHECKS_FAILED = "ChecksFailed"  # the name of the state of a round that landed, of which a check did not pass
 _NAMED = 3  # failed checks that a state's message quotes

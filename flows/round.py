@@ -17,20 +17,21 @@ from prefect.logging.handlers import PrefectConsoleHandler
 from prefect.settings import PREFECT_API_URL
 from pydantic import ValidationError
 
-from dpcore.cli.findings import render
+from dpcore.cli.round_summary import render
 from dpcore.errors import DPCoreError, TooFewClients
 from dpcore.protocol.scheme import Scheme
-from dpcore.rounds import sequence
 from dpcore.rounds.run import Run
 from dpcore.rounds.settings import Round, Which, integer, options
-from dpcore.rounds.waiting import reason
+from dpcore.rounds.steps import sequence
+from dpcore.rounds.steps.minimum_clients import reason
 
-from . import environment, folders, key
 from .collect import waiting
 from .publish import ended, show
+from .services import environment, key
 from .settings import RoundSettings
-from .stage import TAG, run_name, whole
-from .steps import Tasks, prepare, turn
+from .tasks import permitted_folders
+from .tasks.stage import TAG, run_name, whole
+from .tasks.steps import Tasks, prepare, turn
 
 
 @whole("round", hours=12, run_name=run_name)
@@ -52,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     _quieten()
     try:
         settings = RoundSettings(**given)
-        folders.name(*(value for _, value in settings if isinstance(value, Path)))
+        permitted_folders.name(*(value for _, value in settings if isinstance(value, Path)))
         if not PREFECT_API_URL.value():
             environment.settle()
             key.ensure()  # the server that is started for it asks for one, too

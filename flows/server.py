@@ -2,7 +2,7 @@
 
 The door: a request that names a host that is not ours is refused, as is one of a page that is not ours.  Prefect has no setting
 for hosts, by which a page elsewhere reads a server of this machine under a name of its own; and what Prefect refuses to pages
-is the answer, not the request.  The key is Prefect's own setting, which `flows/key.py` makes.
+is the answer, not the request.  The key is Prefect's own setting, which `flows/services/key.py` makes.
 
 The collector: on SQLite the server could stand still for a minute, every page with it.  A statement that was not read to its
 end, or, before Python 3.12, that failed, is reset when its cursor is collected, and that waits until nobody uses its
@@ -25,7 +25,7 @@ from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
-from . import environment
+from .services import environment
 
 _EVERY = 1.0  # seconds; the objects made since the last time
 _ALL = 10  # times of which one goes through the older ones as well, but for those that the start made

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpcore.errors import TooFewClients
-from dpcore.rounds import sequence
+from dpcore.rounds.steps import sequence
 
 from .collect import waiting
 from .settings import RoundSettings
-from .stage import run_name, whole
-from .steps import Tasks, prepare, turn
+from .tasks.stage import run_name, whole
+from .tasks.steps import Tasks, prepare, turn
 
 
 @whole("simulate", hours=12, run_name=run_name)

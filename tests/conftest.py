@@ -202,15 +202,15 @@ def _land_shipped_schemes(data: Path, schemes: Path = ROOT / "data/schemes", *, 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from dpcore.audit import crowd
+    from dpcore.audit import publication
     from dpcore.protocol.scheme import Scheme
     from dpcore.results import warehouse
-    from dpcore.rounds import outbox
+    from dpcore.rounds.exchange import outgoing_reports
     from tests.helpers import undrawn
     from tests.helpers.kept_open import kept_open
 
     insurance = schemes / "health_insurance.toml"
-    outbox.send(Scheme.from_toml(insurance), ROOT / "data/samples/health_insurance.parquet", data / "reports")
+    outgoing_reports.send(Scheme.from_toml(insurance), ROOT / "data/samples/health_insurance.parquet", data / "reports")
     first = min((data / "reports").glob("*.parquet"))
     table = pq.read_table(first)
     visits = table["visits"].to_pylist()
@@ -218,7 +218,7 @@ def _land_shipped_schemes(data: Path, schemes: Path = ROOT / "data/schemes", *, 
     column = pa.array(visits, type=table.schema.field("visits").type)
     pq.write_table(table.set_column(table.column_names.index("visits"), table.schema.field("visits"), column), first)
     with kept_open(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(crowd, "published", cache(crowd.published))  # three rounds ask alike
+        patch.setattr(publication, "published", cache(publication.published))  # three rounds ask alike
         hands = undrawn.Alike() if is_outline else undrawn.Undrawn()
         for round_ in ("2026-11-18", "2026-11-19", "2026-11-20"):
             undrawn.run(schemes / "consumer_expenditure.toml", hands, round_=round_, clients=30_000, data=data)

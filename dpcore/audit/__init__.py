@@ -6,10 +6,10 @@ and the certificate.  Not here: what mechanisms certify of themselves (`mechanis
 """
 
 from dpcore.audit.certificate import at_most, averaged, check_rows, to_json, to_markdown
-from dpcore.audit.exact import audit_mechanism, audit_scheme
+from dpcore.audit.enumeration.exact_loss import audit_mechanism, audit_scheme
+from dpcore.audit.enumeration.loss import Loss
 from dpcore.audit.findings import AttributeAudit, SchemeAudit
-from dpcore.audit.loss import Loss
-from dpcore.audit.measure import measure
+from dpcore.audit.full_audit import measure
 
 __all__ = [
     "AttributeAudit",

@@ -9,14 +9,14 @@ from decimal import ROUND_CEILING, Context
 from types import MappingProxyType
 from typing import Any
 
-from dpcore.audit.averaging import Averaging
-from dpcore.audit.crowd import Crowd
+from dpcore.audit.attacks.averaging import Averaging
+from dpcore.audit.attacks.lower_bound import LowerBound
+from dpcore.audit.enumeration.loss import Loss
 from dpcore.audit.findings import AttributeAudit, SchemeAudit
-from dpcore.audit.loss import Loss
-from dpcore.audit.lower_bound import LowerBound
-from dpcore.privacy.shuffling.figure import upward
-from dpcore.protocol._fields import listed
-from dpcore.protocol.label import in_words
+from dpcore.audit.publication import Crowd
+from dpcore.privacy.shuffling.central_epsilon import upward
+from dpcore.protocol.domain.label import in_words
+from dpcore.protocol.syntax.fields import listed
 
 _MEANING = (
     "For every two values of an attribute and every report, the probabilities of that report under the two values differ by "

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpcore.audit.averaging import Averaging
-from dpcore.audit.crowd import Crowd
-from dpcore.audit.faithful import Faithfulness
-from dpcore.audit.loss import Loss
-from dpcore.audit.lower_bound import LowerBound
+from dpcore.audit.attacks.averaging import Averaging
+from dpcore.audit.attacks.lower_bound import LowerBound
+from dpcore.audit.attacks.report_distribution import Faithfulness
+from dpcore.audit.enumeration.loss import Loss
+from dpcore.audit.publication import Crowd
 from dpcore.privacy.budget import Budget
 
 

@@ -16,8 +16,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dpcore.cli.answers import export, publish, query, show
 from dpcore.cli.projects import backup, deploy, init, restore, status, up, watch
+from dpcore.cli.queries import export, publish, query, show
 from dpcore.cli.reports import check, key, privatize, receive, serve
 from dpcore.cli.rounds import backfill, cleanup, collect, estimate, forget, run
 from dpcore.cli.schemes import audit, plan, scheme

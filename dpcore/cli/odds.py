@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from dpcore.cli.printing import new_table, show
 
 if TYPE_CHECKING:
-    from dpcore.protocol.telling import Telling
-    from dpcore.rounds.planner.odds import OddsPlan
+    from dpcore.protocol.odds_text import Telling
+    from dpcore.rounds.planning.odds import OddsPlan
 
 
 def show_odds(told: Telling, level: str) -> None:
@@ -39,7 +39,7 @@ def _show_numbers(told: Telling) -> None:
 def show_odds_plan(plan: OddsPlan) -> None:
     """The epsilons that keep odds, beside those of the scheme and what they come to."""
     from dpcore.privacy.odds import together
-    from dpcore.protocol.telling import times
+    from dpcore.protocol.odds_text import times
 
     after = "a round" if plan.rounds == 1 else f"{plan.rounds} rounds"
     table = new_table("", "attribute", "epsilon now", f"right of 100, {after}", "asked alone", "all together")

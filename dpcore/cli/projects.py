@@ -30,7 +30,7 @@ def up(
 
     Example: ldpflow up
     """
-    _become("key" if key else "up")
+    _become("services.key" if key else "services.up")
 
 
 def deploy() -> None:
@@ -38,7 +38,7 @@ def deploy() -> None:
 
     Example: PREFECT_API_URL=http://prefect.example.org:4200/api ldpflow deploy
     """
-    _become("deploying")
+    _become("services.deployments")
 
 
 def status() -> None:
@@ -46,7 +46,7 @@ def status() -> None:
 
     Example: ldpflow status
     """
-    _become("status")
+    _become("monitoring.status")
 
 
 def watch() -> None:
@@ -54,7 +54,7 @@ def watch() -> None:
 
     Example: LDPFLOW_NOTIFY_URL=https://chat.example.org/hooks/KEY ldpflow watch
     """
-    _become("watch")
+    _become("monitoring.watch")
 
 
 def backup(file: Annotated[Path, typer.Argument(help="The file to write, outside of the project's folder.")]) -> None:
@@ -65,7 +65,7 @@ def backup(file: Annotated[Path, typer.Argument(help="The file to write, outside
     Example: ldpflow backup /backups/survey-2026-11-20.tar
     """
     from dpcore.cli.printing import progress
-    from dpcore.rounds.backup import back_up
+    from dpcore.rounds.maintenance.backup import back_up
 
     with progress("copying", None):
         made = back_up(file, Path.cwd())
@@ -83,7 +83,7 @@ def restore(
     Example: ldpflow restore /backups/survey-2026-11-20.tar survey
     """
     from dpcore.cli.printing import progress
-    from dpcore.rounds.backup import restore as make
+    from dpcore.rounds.maintenance.backup import restore as make
 
     with progress("restoring", None):
         made = make(file, folder)

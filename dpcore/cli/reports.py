@@ -91,7 +91,7 @@ def privatize(
     from dpcore.errors import exact
     from dpcore.privacy.budget import Budget
     from dpcore.protocol.scheme import Scheme
-    from dpcore.rounds.outbox import Keeping, send
+    from dpcore.rounds.exchange.outgoing_reports import Keeping, send
 
     total, most = None if budget is None else Budget.parse(budget), exact(delta=delta)
     keeping = Keeping(key=key, person=person, sends_token=tokens, ledger=ledger, total=total, delta=most)
@@ -128,7 +128,7 @@ def receive(
     Example: ldpflow receive survey.toml answers.csv reports/2026-11-20.parquet --round 2026-11-20
     """
     from dpcore.protocol.scheme import Scheme
-    from dpcore.rounds.receiving import receive as take
+    from dpcore.rounds.exchange.incoming_reports import receive as take
 
     taken = take(Scheme.from_toml(scheme), source, target, sent_for=round_, count=count, dialect=told.dialect)
     print(f"{taken:,} report{'s' * (taken != 1)} in {target}; next: ldpflow collect {scheme} {target.parent}")
@@ -214,6 +214,6 @@ def key(
 
     Example: ldpflow key clinic --keys keys.toml --may read,submit
     """
-    from dpcore.collector.access import add_key
+    from dpcore.collector.http.access_keys import add_key
 
     print(add_key(keys, name, listed(may, str, "--may"), rate))

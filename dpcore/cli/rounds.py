@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpcore.cli.findings import render
 from dpcore.cli.options import DataOption, RoundOption, SchemeArgument, WarehouseOption, file_of, taken_apart
 from dpcore.cli.printing import progress, relative
+from dpcore.cli.round_summary import render
 from dpcore.errors import DPCoreError, TooFewClients
 from dpcore.rounds import settings
 from dpcore.rounds.defaults import DEFAULT_DATA, DEFAULT_SCHEME, today
 
 if TYPE_CHECKING:
-    from dpcore.rounds.cleanup import Removal
+    from dpcore.rounds.maintenance.cleanup import Removal
     from dpcore.rounds.run import Run
 
 
@@ -56,9 +56,9 @@ def collect(
 
     Example: ldpflow collect data/schemes/health_insurance.toml reports/ --round 2026-11-20
     """
-    from dpcore.rounds import sequence
-    from dpcore.rounds.preparing import prepare
-    from dpcore.rounds.turns import turn
+    from dpcore.rounds.round_lock import turn
+    from dpcore.rounds.steps import sequence
+    from dpcore.rounds.steps.preparation import prepare
 
     given = {"reports": folder, "round_": round_, "day": today(), **vars(told)}
     with turn(scheme, "ldpflow collect", **given):
@@ -77,9 +77,9 @@ def estimate(
     Example: ldpflow estimate data/schemes/health_insurance.toml --round 2026-11-20
     """
     from dpcore.protocol.scheme import Scheme
-    from dpcore.rounds import sequence
+    from dpcore.rounds.round_lock import turn_of
     from dpcore.rounds.run import newest
-    from dpcore.rounds.turns import turn_of
+    from dpcore.rounds.steps import sequence
 
     collected = newest(Scheme.from_toml(scheme), round_, data)
     with turn_of(collected, "ldpflow estimate"), _landing_failures(collected):
@@ -101,7 +101,7 @@ def backfill(
     Example: ldpflow backfill 2026-11-01 2026-11-20 --clients 100000
     """
     from dpcore.protocol.scheme import Scheme
-    from dpcore.rounds.backfill import rounds_of
+    from dpcore.rounds.maintenance.backfill import rounds_of
 
     source = "simulated" if told.reports is None else "reports"
     file = file_of(told.warehouse, told.data)
@@ -132,7 +132,7 @@ def cleanup(told: settings.Cleanup) -> None:
 
     Example: ldpflow cleanup --keep-days 14 --dry-run
     """
-    from dpcore.rounds.cleanup import clean
+    from dpcore.rounds.maintenance.cleanup import clean
 
     _say_removals(clean(**vars(told)), told.dry_run)
 
@@ -148,13 +148,13 @@ def forget(
 
     Example: ldpflow forget 2026-11-20
     """
-    from dpcore.rounds.cleanup import forget as delete
+    from dpcore.rounds.maintenance.cleanup import forget as delete
 
     _say_removals(delete(data, round_, scheme=scheme, file=warehouse, dry_run=dry_run), dry_run)
 
 
 def _say_removals(removals: list[Removal], dry_run: bool) -> None:
-    from dpcore.rounds.cleanup import in_words
+    from dpcore.rounds.maintenance.cleanup import in_words
 
     for removal in removals:
         print(f"{removal.kind:9} {removal.round:12} {removal.size:>14,} bytes  {relative(str(removal.path))}")
@@ -163,9 +163,9 @@ def _say_removals(removals: list[Removal], dry_run: bool) -> None:
 
 def _carry_out(command: str, scheme: Path, round_: str | None, told: settings.Declared) -> Run:
     """A whole round, to its landing."""
-    from dpcore.rounds.preparing import prepare
-    from dpcore.rounds.sequence import Here, carry_out
-    from dpcore.rounds.turns import turn
+    from dpcore.rounds.round_lock import turn
+    from dpcore.rounds.steps.preparation import prepare
+    from dpcore.rounds.steps.sequence import Here, carry_out
 
     given = {"round_": round_, "day": today(), **vars(told)}  # the same day, though it may have to wait until the next
     with turn(scheme, f"ldpflow {command}", **given):
@@ -178,7 +178,7 @@ def _carry_out(command: str, scheme: Path, round_: str | None, told: settings.De
 @contextmanager
 def _landing_failures(run: Run) -> Iterator[None]:
     """A run that fails is known in the warehouse to have failed; the error goes on."""
-    from dpcore.rounds.landing import land_failure
+    from dpcore.rounds.steps.landing import land_failure
 
     try:
         yield

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpcore.cli.follow_up import follow
 from dpcore.cli.odds import show_odds, show_odds_plan
 from dpcore.cli.options import DataOption, LanguageOption, SchemeArgument, WarehouseOption, file_of
 from dpcore.cli.printing import new_table, progress, relative, show
-from dpcore.cli.second import follow
 from dpcore.rounds.defaults import DEFAULT_DATA, today
 
 if TYPE_CHECKING:
     from dpcore.audit import SchemeAudit
     from dpcore.protocol.attribute import Attribute
     from dpcore.protocol.scheme import Scheme
-    from dpcore.rounds.planner.answer import Plan
-    from dpcore.rounds.planner.pair import PairPlan
+    from dpcore.rounds.planning.aims import Plan
+    from dpcore.rounds.planning.joint_plan import PairPlan
 
 AUDIT_TRIALS = 200_000
 
@@ -70,7 +70,7 @@ def scheme(
     if not (json_schema or files) or len(files) > 2 or (canonical and len(files) > 1):
         raise typer.BadParameter(f"one scheme file, or two to compare, got {len(files)}")
     if json_schema:
-        from dpcore.protocol import json_schema as of_schemes
+        from dpcore.protocol.syntax import json_schema as of_schemes
 
         print(json.dumps(of_schemes.json_schema(), indent=2))
         return
@@ -79,13 +79,13 @@ def scheme(
         return
     if aim or out is not None:
         raise typer.BadParameter("--aim and --out go with --from ROUND")
-    from dpcore.audit import crowd
-    from dpcore.estimation.asked import check_estimates
-    from dpcore.privacy.shuffling.figure import upward
-    from dpcore.protocol.label import in_words
+    from dpcore.audit import publication
+    from dpcore.estimation.requirements import check_estimates
+    from dpcore.privacy.shuffling.central_epsilon import upward
+    from dpcore.protocol.domain.label import in_words
     from dpcore.protocol.odds import scheme_odds, unbounded
+    from dpcore.protocol.odds_text import LEVELS, tell, texts_of
     from dpcore.protocol.scheme import Scheme
-    from dpcore.protocol.telling import LEVELS, tell, texts_of
     from dpcore.wire import write_bundle
 
     if odds not in ("", *LEVELS):
@@ -103,7 +103,7 @@ def scheme(
             continue
         columns = ("attribute", "asks", "mechanism", "epsilon", "kept", "published")
         table = new_table(f"{parsed.name}  {parsed.digest[:16]}", *columns)
-        published = crowd.planned(parsed)
+        published = publication.planned(parsed)
         for name, attribute in parsed.attributes.items():
             certificate = attribute.mechanism.certificate()
             mark = "<=" if certificate.holds else ">"
@@ -139,8 +139,8 @@ def scheme(
 
 def _asks(attribute: Attribute) -> str:
     """What may be answered, in short."""
-    from dpcore.protocol._fields import listed
-    from dpcore.protocol.lattice import name_of
+    from dpcore.protocol.domain.support_points import name_of
+    from dpcore.protocol.syntax.fields import listed
 
     if attribute.sides:
         return " together with ".join(f"{side.column}: {_asks(side)}" for side in attribute.sides)
@@ -158,8 +158,8 @@ def _asks(attribute: Attribute) -> str:
 
 def _taken(file: Path) -> dict[str, str]:
     """Why attributes have their mechanisms where the file leaves that open: attribute -> reason."""
-    from dpcore.protocol.keys import reason
-    from dpcore.protocol.types import expanded
+    from dpcore.protocol.syntax.attribute_types import expanded
+    from dpcore.protocol.syntax.keys import reason
 
     tables = tomllib.loads(file.read_text(encoding="utf-8"))["attributes"]
     return {name: why for name, table in tables.items() if (why := reason(expanded(f"attributes.{name}", table)))}
@@ -216,10 +216,10 @@ def plan(
     Example: ldpflow plan data/schemes/consumer_expenditure.toml --aim "income: mean" --epsilon 1 --error 300
     """
     from dpcore.errors import exact
-    from dpcore.rounds.planner.answer import Aim
-    from dpcore.rounds.planner.odds import plan_odds
-    from dpcore.rounds.planner.pair import PairAim
-    from dpcore.rounds.planner.plan import Planner
+    from dpcore.rounds.planning.aims import Aim
+    from dpcore.rounds.planning.joint_plan import PairAim
+    from dpcore.rounds.planning.odds import plan_odds
+    from dpcore.rounds.planning.planner import Planner
 
     if not aim and odds is None:
         raise typer.BadParameter('say --aim "ATTRIBUTE: QUANTITY", or --odds')
@@ -247,7 +247,7 @@ def plan(
 
 def _show_pair(plan: PairPlan) -> None:
     """The ways to ask for both, and which has the least error."""
-    from dpcore.rounds.planner.pair import TOGETHER
+    from dpcore.rounds.planning.joint_plan import TOGETHER
 
     def number(error: float | None) -> str:
         return "" if error is None else f"{error:.4g}"
@@ -271,7 +271,7 @@ def _show_pair(plan: PairPlan) -> None:
 
 def _show_plan(plan: Plan) -> None:
     """The answer, the mechanisms beside it, and the epsilons that others have published."""
-    from dpcore.rounds.planner.published import PUBLISHED
+    from dpcore.rounds.planning.published_epsilons import PUBLISHED
 
     def number(error: float | None) -> str:
         return "refused" if error is None else f"{error:,.4g} {plan.unit}".strip()
@@ -346,29 +346,29 @@ def audit(
 
     Example: ldpflow audit data/schemes/consumer_expenditure.toml --out certificate.md
     """
-    from dpcore.rounds import certify
+    from dpcore.rounds import audit_run
 
     if out is not None:
-        certify.check_target(out)
+        audit_run.check_target(out)
     day, audits = today(), []
     for file in schemes:
         with progress(f"enumerating {file.name}", None):
-            exact = certify.audit_file(file)
+            exact = audit_run.audit_file(file)
         with progress(f"running the clients of {file.name}", None):
-            audits.append(certify.measure(exact, trials))
+            audits.append(audit_run.measure(exact, trials))
         _show_audit(audits[-1])
     if out is not None:
-        print(f"wrote {', '.join(map(str, certify.write(out, audits, day)))}")
+        print(f"wrote {', '.join(map(str, audit_run.write(out, audits, day)))}")
     if warehouse is not None:
-        landed = sum(certify.land(warehouse, audit, day) for audit in audits)
+        landed = sum(audit_run.land(warehouse, audit, day) for audit in audits)
         print(f"landed {landed} checks in {relative(str(warehouse))}")
-    certify.require(audits, 0 if warehouse is None else certify.landed_seeds(warehouse))
+    audit_run.require(audits, 0 if warehouse is None else audit_run.landed_seeds(warehouse))
 
 
 def _show_audit(audit: SchemeAudit) -> None:
     """A scheme's certificate in short: what is promised, what is kept, and how every case was seen."""
     from dpcore.audit import at_most, averaged
-    from dpcore.protocol.label import in_words
+    from dpcore.protocol.domain.label import in_words
 
     columns = ("attribute", "mechanism", "promised", "kept at most", "kept, exact", "reports show at least", "holds")
     table = new_table(f"{audit.name}  {audit.digest[:16]}", *columns)

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import uvicorn
 
-from dpcore.collector import limits
-from dpcore.collector.access import Access
-from dpcore.collector.desk import Desk, Taker
-from dpcore.collector.doors import Doors, Listener
-from dpcore.collector.protocol import Server, config_of
-from dpcore.collector.service import Service
-from dpcore.collector.shares import WHOLE, Share
+from dpcore.collector.backend import Desk, Taker
+from dpcore.collector.http import rate_limits
+from dpcore.collector.http.access_keys import Access
+from dpcore.collector.http.connections import Doors, Listener
+from dpcore.collector.http.server_protocol import Server, config_of
+from dpcore.collector.http.service import Service
+from dpcore.collector.store.partition import WHOLE, Share
 from dpcore.errors import SchemeError, StoreError
 from dpcore.protocol.scheme import Scheme
 
@@ -91,7 +91,7 @@ def serve(schemes: Sequence[Path], folder: Path, settings: Settings, taker: Take
     if (settings.certificate is None) != (settings.certificate_key is None):
         raise SchemeError("--certificate and --certificate-key go together; for TLS at a proxy, give neither")
     _check_certificate(settings)
-    proxies, names = limits.trusted(settings.proxy), limits.named(settings.names)
+    proxies, names = rate_limits.trusted(settings.proxy), rate_limits.named(settings.names)
     if not names and (proxies or not _is_own(settings.host)):
         raise SchemeError(
             "clients ask for the collector by a name, and what asks for another host is refused: say which with --name "

@@ -26,7 +26,7 @@ import numpy as np
 import scipy
 
 from dpcore.errors import SchemeError
-from dpcore.estimation.densities import DensityOnInterval
+from dpcore.estimation.density.densities import DensityOnInterval
 from dpcore.estimation.functional_estimate import moved, normal_quantile
 from dpcore.functionals import Atom, Cdf, Probability, Quantile
 

@@ -2,7 +2,7 @@
 
 The attacks of [Cao2021], for every mechanism here: reports drawn from all there are, the honest report of a value that the
 attacker wants more of, and the report that adds most to what he is after.  Attackers know everything but others' reports:
-scheme, tables, weights.  What their reports gain is in `gains`, how far any can go in `estimators.sensitivity`.
+scheme, tables, weights.  What their reports gain is in `attack_gains`, how far any can go in `estimators.sensitivity`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore._random import Source
-from dpcore.estimation.estimators.sensitivity import Averaged
+from dpcore.estimation.diagnostics.poisoning_sensitivity import Averaged
 from dpcore.mechanisms import (
     Mechanism,
     RandomizedResponse,
@@ -22,8 +22,8 @@ from dpcore.mechanisms import (
     SubsetSelection,
     UnaryEncoding,
 )
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.mechanisms.reports import starts_of
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 
 
 class Attack(ABC):

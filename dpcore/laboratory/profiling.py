@@ -19,15 +19,15 @@ from time import process_time
 from typing import Any
 
 from dpcore import wire
-from dpcore.mechanisms.named import CATEGORICAL
-from dpcore.mechanisms.wave import WaveMechanism
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.numeric.wave import WaveMechanism
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.registry import CATEGORICAL
 from dpcore.populations import Population
 from dpcore.protocol import aggregates
 from dpcore.protocol.scheme import Scheme
-from dpcore.rounds.preparing import prepare
 from dpcore.rounds.run import Run
-from dpcore.rounds.sequence import carry_out
+from dpcore.rounds.steps.preparation import prepare
+from dpcore.rounds.steps.sequence import carry_out
 
 SEED = 7
 

@@ -6,15 +6,15 @@ errors, and where randomness comes from.
 """
 
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism
-from dpcore.mechanisms.crossed_wave import CrossedWave
-from dpcore.mechanisms.dyadic_wave import DyadicWave
-from dpcore.mechanisms.hadamard_response import HadamardResponse
-from dpcore.mechanisms.local_hashing import LocalHashing
-from dpcore.mechanisms.randomized_response import RandomizedResponse
+from dpcore.mechanisms.categorical.hadamard_response import HadamardResponse
+from dpcore.mechanisms.categorical.local_hashing import LocalHashing
+from dpcore.mechanisms.categorical.randomized_response import RandomizedResponse
+from dpcore.mechanisms.categorical.subset_selection import SubsetSelection
+from dpcore.mechanisms.categorical.unary_encoding import UnaryEncoding
+from dpcore.mechanisms.joint.crossed_wave import CrossedWave
+from dpcore.mechanisms.numeric.dyadic_wave import DyadicWave
+from dpcore.mechanisms.numeric.square_wave import SquareWave
 from dpcore.mechanisms.reports import Reports
-from dpcore.mechanisms.square_wave import SquareWave
-from dpcore.mechanisms.subset_selection import SubsetSelection
-from dpcore.mechanisms.unary_encoding import UnaryEncoding
 
 __all__ = [
     "Certificate",

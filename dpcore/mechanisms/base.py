@@ -22,9 +22,9 @@ import numpy as np
 
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
-from dpcore.mechanisms.declared import Declaration
-from dpcore.mechanisms.observation import ObservationModel
-from dpcore.mechanisms.received import in_ranges
+from dpcore.mechanisms.declaration import Declaration
+from dpcore.mechanisms.observation_model import ObservationModel
+from dpcore.mechanisms.report_sums import in_ranges
 from dpcore.mechanisms.reports import Reports, chunks, sorted_by
 from dpcore.privacy.budget import Budget
 
@@ -100,7 +100,7 @@ class Mechanism(ABC):
     where it does not.  `name` is what schemes call the mechanism, `declared` what others know of it.
     """
 
-    name: ClassVar[str]  # both are given by `declared.mechanism`
+    name: ClassVar[str]  # both are given by `declaration.mechanism`
     declared: ClassVar[Declaration]
     is_ascending: ClassVar[bool] = False  # whether the integers of a report must grow
     budget: Budget

@@ -16,12 +16,12 @@ import numpy as np
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms.base import Mechanism
 from dpcore.mechanisms.calibration import level_sampling
-from dpcore.mechanisms.crossed_wave import CrossedWave
-from dpcore.mechanisms.observation import Wave
-from dpcore.mechanisms.oracle import FrequencyOracle
-from dpcore.mechanisms.wave import WaveMechanism
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
-from dpcore.mechanisms.window import Window
+from dpcore.mechanisms.categorical.frequency_oracle import FrequencyOracle
+from dpcore.mechanisms.joint.crossed_wave import CrossedWave
+from dpcore.mechanisms.joint.window import Window
+from dpcore.mechanisms.numeric.wave import WaveMechanism
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.observation_model import Wave
 from dpcore.privacy.odds import Odds, exp_above
 
 _MARGIN = (
@@ -34,7 +34,7 @@ def odds_of(mechanism: Mechanism) -> Odds:
 
     Raises CalibrationError where neither the mechanism's kind nor its channel says them.
 
-    >>> from dpcore.mechanisms.randomized_response import RandomizedResponse
+    >>> from dpcore.mechanisms.categorical.randomized_response import RandomizedResponse
     >>> from dpcore.privacy.budget import Budget
     >>> odds_of(RandomizedResponse(Budget.parse("ln 3"), 2, 3, 1)).average
     Fraction(3, 4)

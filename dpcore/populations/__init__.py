@@ -6,11 +6,11 @@ May import wire's files, protocol and errors.
 
 from dpcore.populations.base import Population
 from dpcore.populations.consumer_expenditure import consumer_expenditure
+from dpcore.populations.distributions import Beta, CategoricalLaw, NumericLaw
 from dpcore.populations.formats import Dialect
-from dpcore.populations.laws import Beta, CategoricalLaw, NumericLaw
 from dpcore.populations.records import read_blocks, read_records
 from dpcore.populations.registry import NAMES, by_scheme
-from dpcore.protocol.blocks import BLOCK
+from dpcore.protocol.records.blocks import BLOCK
 
 __all__ = [
     "BLOCK",

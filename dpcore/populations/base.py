@@ -17,7 +17,7 @@ import numpy as np
 from dpcore._random import Source
 from dpcore.errors import SchemeError
 from dpcore.functionals.group import Group
-from dpcore.populations.laws import CategoricalLaw, Law, NumericLaw, mixture
+from dpcore.populations.distributions import CategoricalLaw, Law, NumericLaw, mixture
 
 Given = str | Mapping[str, float] | None
 PEOPLE = 1 << 21  # the stream people are drawn from; attributes' reports have 0, 1, 2, ..., the drawn units 2^20

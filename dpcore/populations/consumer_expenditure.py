@@ -13,7 +13,7 @@ All Beta shapes are whole and at least three: densities are polynomials, strictl
 from __future__ import annotations
 
 from dpcore.populations.base import Population
-from dpcore.populations.laws import Beta, CategoricalLaw, NumericLaw
+from dpcore.populations.distributions import Beta, CategoricalLaw, NumericLaw
 
 INCOME_UPPER = 250_000.0  # USD in the past 12 months, before taxes
 EXPENDITURE_UPPER = 50_000.0  # USD in the last quarter

@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from dpcore.populations.formats import Dialect
 from dpcore.populations.records import parsed, questions_by_column, read_tables
-from dpcore.protocol.arrows import as_numpy, whole
-from dpcore.protocol.blocks import BLOCK
-from dpcore.protocol.keys import OTHER
-from dpcore.protocol.names import ABSENT, UNKNOWN
+from dpcore.protocol.records.arrow_columns import as_numpy, whole
+from dpcore.protocol.records.blocks import BLOCK
+from dpcore.protocol.records.category_names import ABSENT, UNKNOWN
+from dpcore.protocol.syntax.keys import OTHER
 from dpcore.wire.files import location
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 
 from dpcore.errors import InvalidRecord
 from dpcore.populations.formats import Dialect, ending, read_columns, resolved
-from dpcore.protocol.blocks import BLOCK
-from dpcore.protocol.names import BLANKS, says_nothing
+from dpcore.protocol.records.blocks import BLOCK
+from dpcore.protocol.records.category_names import BLANKS, says_nothing
 from dpcore.wire.files import location
 
 if TYPE_CHECKING:

@@ -15,9 +15,10 @@ import numpy as np
 
 from dpcore.errors import SchemeError, SchemeMismatch
 from dpcore.mechanisms import Reports
-from dpcore.protocol import pairs, tokens
-from dpcore.protocol.labelled import Labelled
-from dpcore.protocol.pairs import Pair
+from dpcore.protocol import tokens
+from dpcore.protocol.domain import pairs
+from dpcore.protocol.domain.pairs import Pair
+from dpcore.protocol.label_sums import Labelled
 from dpcore.protocol.report import Answers, ReportBatch
 from dpcore.protocol.scheme import Scheme
 

@@ -15,12 +15,12 @@ import numpy as np
 
 from dpcore.errors import InvalidRecord
 from dpcore.mechanisms import Mechanism
-from dpcore.mechanisms.information import room_of, spread
+from dpcore.mechanisms.fisher_information import room_of, spread
 from dpcore.privacy.budget import Budget
-from dpcore.protocol._fields import listed, number
-from dpcore.protocol.arrows import as_numpy, is_arrow, whole
-from dpcore.protocol.keys import BINNED, CROSSED, LATTICE, OTHER, PLANE
-from dpcore.protocol.names import ABSENT, BLANKS, Names, is_missing
+from dpcore.protocol.records.arrow_columns import as_numpy, is_arrow, whole
+from dpcore.protocol.records.category_names import ABSENT, BLANKS, Names, is_missing
+from dpcore.protocol.syntax.fields import listed, number
+from dpcore.protocol.syntax.keys import BINNED, CROSSED, LATTICE, OTHER, PLANE
 
 MISSING = "missing"  # the category that `missing = "category"` adds
 _BLANK = rf"[{BLANKS}]*"  # numbers in texts are read as the browser's client does

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from dpcore.mechanisms.odds import odds_of
-from dpcore.mechanisms.stated import Stated
-from dpcore.mechanisms.stated_bits import StatedBits
+from dpcore.mechanisms.stated.bit_vectors import StatedBits
+from dpcore.mechanisms.stated.stated_channel import Stated
 from dpcore.privacy.odds import Odds, either, together
 from dpcore.protocol.scheme import Scheme
 

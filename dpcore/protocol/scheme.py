@@ -22,9 +22,10 @@ import numpy as np
 
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.privacy.budget import Budget
-from dpcore.protocol import canonical, pairs
-from dpcore.protocol.arrows import as_columns
 from dpcore.protocol.attribute import Attribute
+from dpcore.protocol.domain import pairs
+from dpcore.protocol.records.arrow_columns import as_columns
+from dpcore.protocol.syntax import canonical
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

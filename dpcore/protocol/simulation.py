@@ -18,10 +18,10 @@ import numpy as np
 
 from dpcore._random import Source
 from dpcore.errors import SchemeError
-from dpcore.mechanisms.observation import FiniteChannel, ScoreSums
+from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
-from dpcore.protocol.label import shape
+from dpcore.protocol.domain.label import shape
 from dpcore.protocol.scheme import Scheme
 
 _MOST_CELLS = 1 << 16

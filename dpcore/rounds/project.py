@@ -106,7 +106,7 @@ class Project:
         if not all(isinstance(folder, str) for folder in self.folders):
             raise SchemeError(f"{FILE}: folders must be a list of texts, got {self.folders!r}")
         if self.language is not None:
-            from dpcore.protocol.telling import texts_of
+            from dpcore.protocol.odds_text import texts_of
 
             texts_of(self.language)
         if self.collector is not None and not isinstance(self.collector.get("into"), str):
@@ -144,7 +144,7 @@ class Project:
         """Return what its rounds are told; whose they are, where that is not said, are those who sent to its collector."""
         if self.collector is None or any(key in self.told for key in _WHOSE):
             return dict(self.told)
-        from dpcore.collector.sealing import landing
+        from dpcore.collector.store.sealing import landing
         from dpcore.protocol.scheme import Scheme
 
         scheme = Scheme.from_toml(Path(self.told["scheme"]))

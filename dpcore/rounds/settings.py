@@ -1,7 +1,7 @@
 """What a round can be told, each option declared once: its name, type and default, what it means, and its bounds.
 
 A field here is an option of commands (`cli/options.taken_apart`), a field of flows' forms (`flows/settings`), an option of
-`python -m ldpflow_flows.round`, a key of a project's file and an argument of `preparing.prepare`.  What the steps of every
+`python -m ldpflow_flows.round`, a key of a project's file and an argument of `preparation.prepare`.  What the steps of every
 round obey stands in `Rules`, which a run's plan keeps: a new one is a line there, and in the step that obeys it.
 """
 

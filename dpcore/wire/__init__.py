@@ -12,9 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 # Read on first use, so that a client writes its report without pyarrow.
 _HOLD = {
-    "bulk": ("Rows", "joined", "judge", "read_stream", "rows_of", "write_kept", "write_segment", "write_stream"),
+    "arrow_stream": (
+        "Rows",
+        "joined",
+        "judge",
+        "read_stream",
+        "rows_of",
+        "write_kept",
+        "write_segment",
+        "write_stream",
+    ),
     "bundle": ("write_bundle",),
-    "codec": (
+    "parquet_reports": (
         "read_parts",
         "read_refused",
         "read_reports",
@@ -33,25 +42,27 @@ _HOLD = {
         "write_whole",
     ),
     "ledgers": ("LedgerFolder",),
-    "lines": ("write_lines",),
-    "single": ("LEAST_BYTES", "REASONS", "most_bytes", "read_report", "write_report"),
-    "store": ("FileStore",),
-    "sums": ("read_aggregate", "write_aggregate"),
+    "json_lines": ("write_lines",),
+    "json_report": ("LEAST_BYTES", "REASONS", "most_bytes", "read_report", "write_report"),
+    "ledger_file": ("FileStore",),
+    "parquet_aggregates": ("read_aggregate", "write_aggregate"),
 }
 _EXPORTS = {name: module for module, names in _HOLD.items() for name in names}
 
 __all__ = sorted(_EXPORTS)
 
 if TYPE_CHECKING:
-    from dpcore.wire.bulk import Rows, joined, judge, read_stream, rows_of, write_kept, write_segment, write_stream
-    from dpcore.wire.bundle import write_bundle
-    from dpcore.wire.codec import (
-        read_parts,
-        read_refused,
-        read_reports,
-        read_stamp,
-        write_reports,
+    from dpcore.wire.arrow_stream import (
+        Rows,
+        joined,
+        judge,
+        read_stream,
+        rows_of,
+        write_kept,
+        write_segment,
+        write_stream,
     )
+    from dpcore.wire.bundle import write_bundle
     from dpcore.wire.files import (
         is_here,
         location,
@@ -63,11 +74,12 @@ if TYPE_CHECKING:
         write_bytes,
         write_whole,
     )
+    from dpcore.wire.json_lines import write_lines
+    from dpcore.wire.json_report import LEAST_BYTES, REASONS, most_bytes, read_report, write_report
+    from dpcore.wire.ledger_file import FileStore
     from dpcore.wire.ledgers import LedgerFolder
-    from dpcore.wire.lines import write_lines
-    from dpcore.wire.single import LEAST_BYTES, REASONS, most_bytes, read_report, write_report
-    from dpcore.wire.store import FileStore
-    from dpcore.wire.sums import read_aggregate, write_aggregate
+    from dpcore.wire.parquet_aggregates import read_aggregate, write_aggregate
+    from dpcore.wire.parquet_reports import read_parts, read_refused, read_reports, read_stamp, write_reports
 
 
 def __getattr__(name: str) -> Any:

@@ -41,7 +41,7 @@ def location(text: str | Path) -> Path:
 
     try:
         if url[1] == "s3":
-            import_module("dpcore.wire.objects")  # which says what such a path is
+            import_module("dpcore.wire.object_store")  # which says what such a path is
         there = UPath(f"{url[1]}://{url[2]}")
         _ = there.fs
     except (ImportError, ValueError) as error:  # a protocol that needs another package, or none

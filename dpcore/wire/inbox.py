@@ -24,10 +24,10 @@ import numpy as np
 
 from dpcore import wire
 from dpcore.errors import InvalidReport, TooFewClients
-from dpcore.protocol._fields import listed
 from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.syntax.fields import listed
 from dpcore.protocol.tokens import NAME_BYTES, are_there
-from dpcore.wire.ids import among, first_halves, is_within, read_names, repeated, twice
+from dpcore.wire.report_ids import among, first_halves, is_within, read_names, repeated, twice
 
 AGAIN, SECOND = "already_counted", "second_of_token"  # why a report is left out
 LATE = "round_is_closed"  # why a collector refuses one
@@ -130,7 +130,7 @@ def left_out(batches: Iterable[Batch], round_: str, counted: Iterable[np.ndarray
     """Return what a round leaves out, file -> reason -> positions.
 
     counted: the ids, (m, 16) uint8 each, that landed rounds have counted.  Half of every name is held at once, and whole names
-    of those alone whose halves are met twice.  Raises InvalidReport as `wire.ids.read_names` does.
+    of those alone whose halves are met twice.  Raises InvalidReport as `wire.report_ids.read_names` does.
     """
     ordered = sorted(batches, key=lambda batch: (batch.is_late(round_), batch.file))
     halves = [[first_halves(names) for names in read_names(wire.location(batch.path))] for batch in ordered]

@@ -22,8 +22,8 @@ from pathlib import Path
 from dpcore.errors import DPCoreError
 from dpcore.protocol import tokens
 from dpcore.wire.files import sync_folder
+from dpcore.wire.ledger_file import FileStore, make_whole
 from dpcore.wire.locks import locked
-from dpcore.wire.store import FileStore, make_whole
 
 _SALT_BYTES = 32
 _SALT = ".salt"

@@ -14,10 +14,10 @@ from prefect import get_run_logger, runtime
 from prefect.artifacts import create_markdown_artifact, create_progress_artifact, create_table_artifact
 from prefect.artifacts import update_progress_artifact as update
 
-from dpcore.laboratory.studies.aims import HEADS
+from dpcore.laboratory.studies.aims.verdict import HEADS
 
 from ..publish import embedded
-from ..stage import key, scheduled_day, stage, whole
+from ..tasks.stage import key, scheduled_day, stage, whole
 from .settings import BenchmarkSettings, CoverageSettings, ReproduceSettings, StudySettings
 
 

@@ -15,9 +15,9 @@ import pytest
 from dpcore._random import Source, keyed, secure, seeded
 from dpcore.client import Client
 from dpcore.mechanisms import DyadicWave, Mechanism, RandomizedResponse
-from dpcore.mechanisms import noise as noises
+from dpcore.mechanisms.noise import noise_kinds as noises
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.mechanisms.reports import Reports, starts_of
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.memoization import Memory
 from dpcore.protocol import tokens

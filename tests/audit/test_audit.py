@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpcore.audit import Loss, SchemeAudit, audit_mechanism, audit_scheme, check_rows, exact, to_json, to_markdown
-from dpcore.audit.channel import largest_ratio
+from dpcore.audit import Loss, SchemeAudit, audit_mechanism, audit_scheme, check_rows, to_json, to_markdown
+from dpcore.audit.enumeration import exact_loss
+from dpcore.audit.enumeration.finite_channel import largest_ratio
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import (
     DyadicWave,
@@ -23,9 +24,9 @@ from dpcore.mechanisms import (
     SquareWave,
     SubsetSelection,
     UnaryEncoding,
-    named,
+    registry,
 )
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
 from tests.helpers.cases import every_value_once
@@ -200,7 +201,7 @@ def test_tables_that_are_not_those_of_the_scheme_are_found() -> None:
 
 def test_a_mechanism_nobody_can_enumerate_is_refused() -> None:
     with pytest.raises(CalibrationError, match="randomized_response"):
-        exact._classes.dispatch(Mechanism)(RandomizedResponse(Budget.parse("1"), 2, 2, 1))
+        exact_loss._classes.dispatch(Mechanism)(RandomizedResponse(Budget.parse("1"), 2, 2, 1))
 
 
 @pytest.mark.parametrize("name", [pytest.param("consumer_expenditure", marks=pytest.mark.slow), "health_insurance"])
@@ -236,7 +237,7 @@ def test_the_total_is_a_sum_or_the_dearest_unit(small_text: str) -> None:
 
 
 def test_a_broken_promise_breaks_the_scheme_and_says_which(small_text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(named.CATEGORICAL, "randomized_response", OneTooMany)
+    monkeypatch.setitem(registry.CATEGORICAL, "randomized_response", OneTooMany)
     audit = audit_scheme(Scheme.from_toml(small_text.replace('design = "two_coin"\n', "")))
     assert not audit.holds
     assert [a.holds for a in audit.attributes] == [False, False, True]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dpcore._random import Source, seeded
-from dpcore.audit.averaging import Averaging, averaging, forgetting, memoizing, value_of
-from dpcore.audit.likelihood import hard_pairs
+from dpcore.audit.attacks.averaging import Averaging, averaging, forgetting, memoizing, value_of
+from dpcore.audit.attacks.likelihood_ratio import hard_pairs
 from dpcore.client import Client
 from dpcore.errors import SchemeError
 from dpcore.protocol.report import Report

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from dpcore.audit import SchemeAudit, audit_mechanism, audit_scheme
-from dpcore.audit.averaging import Averaging
-from dpcore.audit.faithful import Faithfulness, Strays
-from dpcore.audit.lower_bound import LowerBound
-from dpcore.audit.pairs import largest_square
+from dpcore.audit.attacks.averaging import Averaging
+from dpcore.audit.attacks.lower_bound import LowerBound
+from dpcore.audit.attacks.report_distribution import Faithfulness, Strays
+from dpcore.audit.enumeration.additive_noise import largest_square
 from dpcore.mechanisms import DyadicWave, SquareWave
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme

@@ -10,9 +10,9 @@ import pytest
 from scipy.special import bdtr, bdtrc
 
 from dpcore._random import Source, seeded
-from dpcore.audit.likelihood import Pair, hard_pairs, log_ratio
-from dpcore.audit.lower_bound import clopper_pearson, lower_bound
-from dpcore.audit.views import lowest_bits
+from dpcore.audit.attacks.likelihood_ratio import Pair, hard_pairs, log_ratio
+from dpcore.audit.attacks.lower_bound import clopper_pearson, lower_bound
+from dpcore.audit.attacks.report_views import lowest_bits
 from dpcore.errors import SchemeError
 from dpcore.mechanisms import (
     DyadicWave,
@@ -24,8 +24,8 @@ from dpcore.mechanisms import (
     SubsetSelection,
     UnaryEncoding,
 )
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.mechanisms.reports import Reports
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 from tests.helpers.cases import of_each_kind, some_by_day
 from tests.helpers.planted import even_noise, float_laplace, half_scale, known_seed, planted, releasing

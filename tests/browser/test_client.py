@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpcore import wire
-from dpcore.collector.browser import ENTRY, joined
+from dpcore.collector.browser_client import ENTRY, joined
 from dpcore.protocol.scheme import Scheme
 from tests.browser import chromium
 from tests.browser.serving import serving

@@ -11,7 +11,7 @@ import pytest
 
 import dpcore as dp
 from dpcore import wire
-from dpcore.collector.sealing import landing
+from dpcore.collector.store.sealing import landing
 from dpcore.protocol.report import batch_of
 from dpcore.protocol.scheme import Scheme
 from tests.browser import chromium

@@ -22,7 +22,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from ldpflow_flows import up
+from ldpflow_flows.services import up
 from tests.browser import chromium
 from tests.browser.serving import serving
 from tests.helpers.services import PATIENCE, Up, ask, basic, deployment, ended, key_in, running, soon, start, state

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dpcore.results.pages.cells import fitted, table
-from ldpflow_flows import up
+from ldpflow_flows.services import up
 from tests.browser import chromium
 from tests.helpers.services import Up, artifacts, ask, deployment, ended, running, soon, start
 

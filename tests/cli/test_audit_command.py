@@ -13,10 +13,10 @@ import pytest
 
 from dpcore import cli
 from dpcore.errors import SchemeError
-from dpcore.mechanisms import named
+from dpcore.mechanisms import registry
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
-from dpcore.rounds import certify, defaults
+from dpcore.rounds import audit_run, defaults
 from tests.helpers.audits import few_by_hand
 from tests.helpers.planted import CutDyadicWave, CutWave, CutWindow, OneTooMany, known_seed
 
@@ -49,7 +49,7 @@ def pets(tmp_path: Path) -> str:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let certificates have no picture."""
-    monkeypatch.setattr(certify, "draw", lambda audit: None)
+    monkeypatch.setattr(audit_run, "draw", lambda audit: None)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def hardly_averaged(undrawn: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
     With the 20 and 400 of an audit they take three quarters of its time.
     """
-    module = import_module("dpcore.audit.measure")  # the package has a function of that name
+    module = import_module("dpcore.audit.full_audit")  # the package has a function of that name
     monkeypatch.setattr(module, "_PEOPLE", (2, 2))
     few_by_hand(monkeypatch)
 
@@ -134,7 +134,7 @@ def test_a_broken_promise_exits_with_1_after_everything_is_said(
     pets: str, fresh: Path, tmp_path: Path, planted: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fresh.rename(tmp_path / "w.duckdb")
-    monkeypatch.setitem(named.CATEGORICAL, "randomized_response", planted)
+    monkeypatch.setitem(registry.CATEGORICAL, "randomized_response", planted)
     code, out, err = audit(pets, "--out", "c.json", "--warehouse", "w.duckdb", at=tmp_path)
     assert code == 1
     assert err.count("\n") == 1
@@ -156,7 +156,7 @@ def test_clients_whose_reports_belie_the_promise_exit_with_1(
     """The integers are those of an honest mechanism, and so enumeration finds nothing; the code draws from a known seed."""
     fresh.rename(tmp_path / "w.duckdb")
     honest = Scheme.from_toml(TEXT).attributes["kind"].mechanism
-    monkeypatch.setitem(named.CATEGORICAL, "randomized_response", type(known_seed(honest)))
+    monkeypatch.setitem(registry.CATEGORICAL, "randomized_response", type(known_seed(honest)))
     code, out, err = audit(pets, "--out", "c.json", "--warehouse", "w.duckdb", at=tmp_path)
     assert code == 1
     assert err.startswith("ldpflow: a promise is broken: kind of pets: reports show an epsilon of at least 5.")
@@ -189,7 +189,7 @@ def test_a_seed_that_landed_with_real_people_exits_with_1(fresh: Path, tmp_path:
 @pytest.mark.usefixtures("hardly_averaged")
 def test_a_certificate_of_a_broken_promise_says_not_to_sign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "kinds.toml").write_text(KIND, encoding="utf-8")
-    monkeypatch.setitem(named.CATEGORICAL, "randomized_response", OneTooMany)
+    monkeypatch.setitem(registry.CATEGORICAL, "randomized_response", OneTooMany)
     assert audit("kinds.toml", "--out", "c.md", at=tmp_path)[0] == 1
     page = (tmp_path / "c.md").read_text(encoding="utf-8")
     assert "Do not sign." in page
@@ -206,7 +206,7 @@ def test_a_window_cut_off_at_an_edge_exits_with_1(
     code, out, _ = audit("waves.toml", at=tmp_path)
     assert code == 0
     assert "1 of 1 attributes" in out
-    monkeypatch.setitem(named.NUMERIC, planted.name, planted)
+    monkeypatch.setitem(registry.NUMERIC, planted.name, planted)
     code, out, err = audit("waves.toml", at=tmp_path)
     assert code == 1
     assert "0 of 1 attributes" in out
@@ -245,6 +245,6 @@ def test_what_cannot_be_audited_is_one_line(pets: str, tmp_path: Path, arguments
 
 def test_a_folder_without_schemes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SchemeError, match=r"no .*files of schemes"):
-        certify.scheme_files(tmp_path)
+        audit_run.scheme_files(tmp_path)
     with pytest.raises(SchemeError, match=r"no .*files of schemes"):
-        certify.scheme_files(tmp_path / "absent")
+        audit_run.scheme_files(tmp_path / "absent")

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from dpcore import cli
-from dpcore.rounds import landing, preparing
+from dpcore.rounds.steps import landing, preparation
 from dpcore.wire import write_whole
 from tests.helpers import undrawn
 from tests.helpers.kept_open import kept_open
@@ -133,7 +133,7 @@ def test_show_says_what_moved_and_why_numbers_are_refused(tmp_path: Path) -> Non
 
 def test_running_twice_lands_once(ran: Path) -> None:
     told = {"clients": 10_000, "seed": 7, "round_": "2026-11-20", "data": ran / "data/var"}
-    run = preparing.prepare(ran / "coarse.toml", **told)
+    run = preparation.prepare(ran / "coarse.toml", **told)
     assert [run.folder] == list((ran / "data/var/runs").iterdir())  # the same run
     landing.land(run)
     done = ldpflow("query", "select count(*) as n, min(state) as state from runs", "--format", "json", at=ran)
@@ -336,12 +336,12 @@ def test_a_process_of_its_own_says_one_line_and_exits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), RuntimeError("Query interrupted")], ids=["here", "in DuckDB"])
 def test_ctrl_c_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: BaseException) -> None:
-    from dpcore.rounds import preparing
+    from dpcore.rounds.steps import preparation
 
     def stopped(*_: object, **__: object) -> None:
         raise stop
 
-    monkeypatch.setattr(preparing, "prepare", stopped)
+    monkeypatch.setattr(preparation, "prepare", stopped)
     done = ldpflow("run", SCHEME, at=tmp_path)
     assert done.returncode == 130
     assert done.stderr == "ldpflow: interrupted; what had landed stays, and nothing is half landed\n"

@@ -8,8 +8,8 @@ import pytest
 
 from dpcore import __version__
 from dpcore.errors import DPCoreError
-from dpcore.rounds import landing, sequence
 from dpcore.rounds.run import Run
+from dpcore.rounds.steps import landing, sequence
 from tests.cli.test_cli import ldpflow
 from tests.helpers.kept_open import kept_open
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.errors import SchemeError
-from dpcore.mechanisms.named import BY_KIND
+from dpcore.mechanisms.registry import BY_KIND
 from dpcore.protocol.scheme import Scheme
 from tests.helpers.bundles import KEPT, REFUSED, Bundle
 

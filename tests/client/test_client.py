@@ -12,7 +12,7 @@ import pytest
 import dpcore as dp
 from dpcore import wire
 from dpcore._random import WORD, Source
-from dpcore.audit.averaging import values_of
+from dpcore.audit.attacks.averaging import values_of
 from dpcore.errors import InvalidRecord
 from dpcore.protocol import tokens
 from dpcore.protocol.report import batch_of

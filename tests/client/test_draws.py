@@ -19,16 +19,16 @@ from dpcore.mechanisms import RandomizedResponse, UnaryEncoding
 from dpcore.mechanisms.bases.filter_bank import FilterBank
 from dpcore.mechanisms.bases.spline_wavelet import SplineWavelet
 from dpcore.mechanisms.calibration.allocation import ALLOCATIONS
-from dpcore.mechanisms.named import BY_KIND
-from dpcore.mechanisms.noise import NOISES
-from dpcore.mechanisms.randomized_response import DESIGNS
+from dpcore.mechanisms.categorical.randomized_response import DESIGNS
+from dpcore.mechanisms.categorical.unary_encoding import VARIANTS
+from dpcore.mechanisms.noise.noise_kinds import NOISES
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.registry import BY_KIND
 from dpcore.mechanisms.reports import Reports
-from dpcore.mechanisms.unary_encoding import VARIANTS
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.memoization import Memory
-from dpcore.protocol import canonical
-from dpcore.protocol.canonical import DRAWS
 from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.syntax import canonical
+from dpcore.protocol.syntax.canonical import DRAWS
 
 VECTORS = {
     path.stem: json.loads(path.read_text("utf-8"))
@@ -37,7 +37,8 @@ VECTORS = {
 SECRETS = (bytes(range(16)), bytes(range(100, 132)), b"the secret of another client")
 SAY = (
     "the same secret gives {name} other answers than version {draws} of draws did: who has paid for an answer would draw fresh "
-    "noise, unpaid. Raise DRAWS in dpcore/protocol/canonical.py and in static/client/scheme.mjs, so that the digest changes; "
+    "noise, unpaid. Raise DRAWS in dpcore/protocol/syntax/canonical.py and in static/client/scheme.mjs, so that the "
+    "digest changes; "
     "then freeze the new version here beside this one, which stays as it is"
 )
 FROZEN: dict[int, dict[str, str]] = {

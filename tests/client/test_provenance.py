@@ -11,7 +11,8 @@ import pytest
 import dpcore as dp
 from dpcore import wire
 from dpcore._random import Source, keyed, secure, seeded
-from dpcore.mechanisms import _kernels, discrete_laplace
+from dpcore.mechanisms import _kernels
+from dpcore.mechanisms.noise import discrete_laplace
 from dpcore.protocol.report import ReportBatch, with_ids
 from dpcore.protocol.scheme import Scheme
 from tests.helpers import client_cases

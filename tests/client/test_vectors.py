@@ -88,7 +88,7 @@ def test_what_must_be_refused_is(subtests: pytest.Subtests) -> None:
 def test_the_vectors_have_every_reason_and_every_mechanism() -> None:
     reasons = {case["reason"] for vectors in VECTORS.values() for case in vectors["refused_reports"]}
     assert reasons == set(wire.REASONS)
-    from dpcore.mechanisms.named import BY_KIND
+    from dpcore.mechanisms.registry import BY_KIND
 
     used = {a.mechanism.name for scheme in SCHEMES.values() for a in scheme.attributes.values()}
     assert used == {name for kinds in BY_KIND.values() for name in kinds}

@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 
 from dpcore import wire
-from dpcore.collector.browser import ENTRY, joined
-from dpcore.mechanisms import Mechanism, discrete_laplace
+from dpcore.collector.browser_client import ENTRY, joined
+from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.calibration.sensitivity import joint_loss
+from dpcore.mechanisms.noise import discrete_laplace
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
 from tests.helpers.bundles import KEPT, REFUSED, wrongly_judged

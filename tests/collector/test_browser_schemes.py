@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from dpcore import populations, wire
-from dpcore.collector.browser import ENTRY, joined
+from dpcore.collector.browser_client import ENTRY, joined
 from dpcore.errors import InvalidRecord, SchemeError
-from dpcore.protocol import pairs
+from dpcore.protocol.domain import pairs
 from dpcore.protocol.scheme import Scheme
 from tests.helpers import client_keys
 from tests.helpers.bundles import Bundle, honest

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from dpcore import wire
-from dpcore.collector import desk, store
-from dpcore.collector.intake import Intake, Parcel
-from dpcore.collector.sealing import Sealer, landing
-from dpcore.collector.store import Store
-from dpcore.rounds import landing as landing_step
+from dpcore.collector import backend
+from dpcore.collector.store import database as store
+from dpcore.collector.store.database import Store
+from dpcore.collector.store.intake import Intake, Parcel
+from dpcore.collector.store.sealing import Sealer, landing
+from dpcore.rounds.steps import landing as landing_step
 from dpcore.wire import inbox
 from tests.helpers import collectors, undrawn
 from tests.helpers.collectors import SCHEME, Sender, collector
@@ -92,7 +93,7 @@ def _answered(sender: Sender, content: bytes, wanted: dict[str, int]) -> bool:
 def test_a_round_that_lands_is_closed_where_that_was_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: bool
 ) -> None:
-    monkeypatch.setattr(desk, "_BEAT", 0.1)
+    monkeypatch.setattr(backend, "_BEAT", 0.1)
     scheme = tmp_path / "colours.toml"
     scheme.write_text(collectors.TEXT, encoding="utf-8")
     folder = tmp_path / "collected"

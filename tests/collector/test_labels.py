@@ -12,8 +12,8 @@ import pytest
 import dpcore as dp
 from dpcore import wire
 from dpcore._random import seeded
-from dpcore.collector.desk import Desk
-from dpcore.collector.sealing import landing
+from dpcore.collector.backend import Desk
+from dpcore.collector.store.sealing import landing
 from dpcore.errors import RefusedReport
 from dpcore.protocol import tokens
 from dpcore.protocol.report import ReportBatch, batch_of, with_ids

@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 
 from dpcore import wire
-from dpcore.collector import sealing, store
-from dpcore.collector.handing import Handing
-from dpcore.collector.sealing import Sealer
-from dpcore.collector.shares import Share
-from dpcore.collector.store import Store
+from dpcore.collector.store import database, sealing
+from dpcore.collector.store.database import Store
+from dpcore.collector.store.partition import Share
+from dpcore.collector.store.sealing import Sealer
+from dpcore.collector.store.transfer import Handing
 from dpcore.protocol.scheme import Scheme
-from dpcore.rounds import estimating, landing, outbox, preparing, privatizing, sequence
+from dpcore.rounds.exchange import outgoing_reports
+from dpcore.rounds.steps import estimation, landing, preparation, privatization, sequence
 from tests.helpers import collectors
 from tests.helpers.collectors import COLOUR, SCHEME, collector
 from tests.helpers.kept_open import kept_open
@@ -44,7 +45,7 @@ def test_what_a_collector_keeps_is_its_owners(tmp_path: Path) -> None:
     with collector(folder, seconds=0) as sender:
         sender.stream(collectors.stream(20, 1))
         sender.one(collectors.single(3))
-        assert {path.name for path in folder.glob("store.*")} > {store.FILE}  # the log and its index, beside it
+        assert {path.name for path in folder.glob("store.*")} > {database.FILE}  # the log and its index, beside it
         assert open_to_others(folder) == {}
     assert list(sealing.landing(folder, SCHEME.digest).glob("*.parquet"))
     assert open_to_others(folder) == {}
@@ -63,7 +64,7 @@ def test_what_is_handed_on_is_its_owners(tmp_path: Path) -> None:
 def test_a_folder_that_was_there_is_left_as_it_is_and_an_older_store_is_not(tmp_path: Path) -> None:
     tmp_path.chmod(0o750)
     Store(tmp_path, [SCHEME]).take([], {(SCHEME.digest, "not_json"): 1})
-    (tmp_path / store.FILE).chmod(0o644)
+    (tmp_path / database.FILE).chmod(0o644)
     Store(tmp_path, [SCHEME])
     sealer = Sealer(tmp_path, 60)
     sealer.seal(everything=True)
@@ -78,10 +79,14 @@ def test_a_folder_that_was_there_is_left_as_it_is_and_an_older_store_is_not(tmp_
 @pytest.mark.parametrize("target", ["out", "new/out.parquet", "new/out.jsonl"])
 def test_what_privatize_leaves_is_its_owners(tmp_path: Path, target: str) -> None:
     pd.DataFrame({"colour": ["red", "blue"] * 5, "height": [0.5, 1.5] * 5}).to_csv(tmp_path / "people.csv")
-    keeping = outbox.Keeping(key=tmp_path / "key", person="who") if "jsonl" in target else outbox.Keeping()
+    keeping = (
+        outgoing_reports.Keeping(key=tmp_path / "key", person="who")
+        if "jsonl" in target
+        else outgoing_reports.Keeping()
+    )
     if keeping.person:
         pd.read_csv(tmp_path / "people.csv").assign(who=[f"p{n}" for n in range(10)]).to_csv(tmp_path / "people.csv")
-    outbox.send(SCHEME, tmp_path / "people.csv", tmp_path / target, keeping=keeping)
+    outgoing_reports.send(SCHEME, tmp_path / "people.csv", tmp_path / target, keeping=keeping)
     assert open_to_others((tmp_path / target).parent if "/" in target else tmp_path / target) == {}
 
 
@@ -90,26 +95,26 @@ def test_a_round_leaves_nothing_open_but_what_is_for_others(tmp_path: Path) -> N
     people, data = tmp_path / "people.csv", tmp_path / "data"
     pd.DataFrame({"colour": ["red", "blue", "green"] * 400}).to_csv(people)
     (tmp_path / "colours.toml").write_text(COLOUR, encoding="utf-8")
-    outbox.send(Scheme.from_toml(COLOUR), people, tmp_path / "sent")
+    outgoing_reports.send(Scheme.from_toml(COLOUR), people, tmp_path / "sent")
 
     def others() -> dict[str, str]:
         places = [place for place in data.iterdir() if not place.name.startswith((*FOR_OTHERS, ".warehouse"))]
         return open_to_others(*places)
 
     with kept_open():
-        private = preparing.prepare(tmp_path / "colours.toml", round_="r0", data=data, records=people)
+        private = preparation.prepare(tmp_path / "colours.toml", round_="r0", data=data, records=people)
         sequence.collect(private, sequence.Here())
         assert others() == {}
         assert not (data / "counted").exists()
-        run = preparing.prepare(tmp_path / "colours.toml", round_="r1", data=data, reports=tmp_path / "sent")
+        run = preparation.prepare(tmp_path / "colours.toml", round_="r1", data=data, reports=tmp_path / "sent")
         sequence.collect(run, sequence.Here())
-        estimating.estimate(run)
+        estimation.estimate(run)
         assert others() == {}
         landing.land(run)
         assert others() == {}
         assert (data / "counted").exists()
         run.folder.chmod(0o755)  # as an older ldpflow made it
-        preparing.prepare(tmp_path / "colours.toml", round_="r1", data=data, again=True, reports=tmp_path / "sent")
+        preparation.prepare(tmp_path / "colours.toml", round_="r1", data=data, again=True, reports=tmp_path / "sent")
         assert others() == {}
 
 
@@ -120,10 +125,10 @@ def test_a_runs_own_reports_are_not_in_the_order_of_its_records(tmp_path: Path) 
     (tmp_path / "colours.toml").write_text(collectors.TEXT, encoding="utf-8")
     for seed in (None, 7):
         with kept_open():
-            run = preparing.prepare(
+            run = preparation.prepare(
                 tmp_path / "colours.toml", records=tmp_path / "people.csv", data=tmp_path / f"{seed}", seed=seed
             )
-            [path] = privatizing.privatize_records(run)
+            [path] = privatization.privatize_records(run)
         ids = wire.read_reports(path, SCHEME).ids
         assert (ids is None) == (seed is not None)
         if ids is not None:

@@ -17,12 +17,12 @@ import pytest
 
 import dpcore as dp
 from dpcore import wire
-from dpcore.collector import limits
-from dpcore.collector.access import Access, Key, add_key
-from dpcore.collector.browser import joined
-from dpcore.collector.desk import Offer
-from dpcore.collector.sealing import landing
+from dpcore.collector.backend import Offer
+from dpcore.collector.browser_client import joined
+from dpcore.collector.http import rate_limits
+from dpcore.collector.http.access_keys import Access, Key, add_key
 from dpcore.collector.serve import Settings, _wording, listening, serve
+from dpcore.collector.store.sealing import landing
 from dpcore.errors import DPCoreError, SchemeError, StoreError
 from dpcore.protocol import tokens
 from dpcore.protocol.scheme import Scheme
@@ -221,15 +221,15 @@ def test_of_bodies_that_have_no_room_the_longest_under_way_is_ended() -> None:
             await asyncio.sleep(0)
 
     async def scene() -> None:
-        room = limits.Room(100)
-        slow = [asyncio.create_task(limits.body(held(3), None, 100, room)) for _ in range(3)]
+        room = rate_limits.Room(100)
+        slow = [asyncio.create_task(rate_limits.body(held(3), None, 100, room)) for _ in range(3)]
         await turns()
         assert not any(task.done() for task in slow)
         for _ in range(3):  # 90 bytes are held: 40 more end the first, and then there is room
-            assert await limits.body(whole(), None, 100, room) == b"x" * 40
+            assert await rate_limits.body(whole(), None, 100, room) == b"x" * 40
             await turns()
             assert [task.done() for task in slow] == [True, False, False]
-        assert isinstance(slow[0].exception(), limits.TooSlow)
+        assert isinstance(slow[0].exception(), rate_limits.TooSlow)
         for task in slow:
             task.cancel()
 
@@ -347,16 +347,20 @@ def test_forwarded_addresses_count_where_the_proxy_is_trusted(
 
 def test_a_bucket_is_a_senders_own_and_survives_a_clock_that_goes_back() -> None:
     now = [100.0]
-    buckets = limits.Buckets(lambda: now[0])
+    buckets = rate_limits.Buckets(lambda: now[0])
     assert [buckets.wait("a", 1) == 0 for _ in range(3)] == [True, True, False]
     assert buckets.wait("b", 1) == 0
     now[0] = 50.0
     assert buckets.wait("a", 1) > 0
     now[0] = 51.0
     assert buckets.wait("a", 1) == 0
-    assert limits.network("2001:db8::1") == limits.network("2001:db8::ffff") != limits.network("2001:db8:0:1::1")
-    assert limits.network("::ffff:192.0.2.1") == limits.network("192.0.2.1")
-    assert limits.network("testclient") == "nowhere"
+    assert (
+        rate_limits.network("2001:db8::1")
+        == rate_limits.network("2001:db8::ffff")
+        != rate_limits.network("2001:db8:0:1::1")
+    )
+    assert rate_limits.network("::ffff:192.0.2.1") == rate_limits.network("192.0.2.1")
+    assert rate_limits.network("testclient") == "nowhere"
 
 
 def test_a_host_is_ours_by_its_whole_name() -> None:
@@ -368,7 +372,7 @@ def test_a_host_is_ours_by_its_whole_name() -> None:
         "example.org",
         "a.survey.example.org",
     )
-    assert [limits.is_asked_here(host, names, "127.0.0.1") for host in asked] == [True, True, False, False, False]
+    assert [rate_limits.is_asked_here(host, names, "127.0.0.1") for host in asked] == [True, True, False, False, False]
 
 
 def test_other_sites_may_send_where_they_are_named(tmp_path: Path) -> None:
@@ -406,7 +410,7 @@ def test_requests_at_once_are_committed_together_and_counted_once(tmp_path: Path
 def test_an_error_of_ours_shows_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from dpcore.collector import intake
+    from dpcore.collector.store import intake
 
     def broken(rows: object) -> None:
         raise ValueError("what was sent: a secret")
@@ -421,7 +425,7 @@ def test_an_error_of_ours_shows_nothing(
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(intake, "_lines", broken)
             assert sender.one(collectors.single(9)).said == {"answer": "not taken", "reason": "internal"}
-            patch.setattr("dpcore.collector.service.SchemeEntry", lambda **_: broken(None))
+            patch.setattr("dpcore.collector.http.service.SchemeEntry", lambda **_: broken(None))
             assert sender.get("/schemes").said == {"answer": "not taken", "reason": "internal"}
     assert "secret" not in caplog.text
     assert caplog.text.count("ValueError") == 3

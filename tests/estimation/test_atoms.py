@@ -7,12 +7,12 @@ import scipy
 
 import dpcore as dp
 from dpcore.errors import SchemeError
-from dpcore.estimation.asked import check_estimates
+from dpcore.estimation.requirements import check_estimates
 from dpcore.functionals import Atom, Entropy, Mean, Quantile
 from dpcore.pipeline import estimate_all
 from dpcore.populations import consumer_expenditure
-from dpcore.populations.laws import Beta, NumericLaw
-from dpcore.results.tables import tables_of
+from dpcore.populations.distributions import Beta, NumericLaw
+from dpcore.results.tables.round_tables import tables_of
 
 UPPER = 16_000.0
 SCHEME = f"""

@@ -16,10 +16,10 @@ import pytest
 
 import dpcore as dp
 from dpcore.estimation.coherent_cdf import CoherentCdf, rising, significant
-from dpcore.estimation.comparison import difference
 from dpcore.estimation.functional_estimate import FunctionalEstimate, moved
+from dpcore.estimation.inference.comparison import difference
 from dpcore.functionals import parse
-from dpcore.laboratory.studies import targets
+from dpcore.laboratory.studies.targets import densities
 from dpcore.protocol.aggregates import Aggregate
 
 MECHANISMS = {
@@ -62,7 +62,7 @@ def rounds(method: str, name: str, clients: int, seed: int) -> dp.DensityEstimat
         f'name = "s"\nclients = {clients}\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\n'
         f"{MECHANISMS[method]}\n"
     )
-    return dp.estimate(dp.simulate(scheme, targets.target(name), dp.seeded([seed, clients]), clients), "x")
+    return dp.estimate(dp.simulate(scheme, densities.target(name), dp.seeded([seed, clients]), clients), "x")
 
 
 def told(estimate: Any, texts: list[str]) -> list[FunctionalEstimate]:
@@ -102,7 +102,7 @@ def is_inside(found: FunctionalEstimate, least: float, most: float) -> bool:
 
 
 def found_of(estimate: Any, name: str) -> Found:
-    law, curve = targets.target(name), estimate.density
+    law, curve = densities.target(name), estimate.density
     truth = law.cdf(PLACES)
     shares = [estimate.functional(parse(f"cdf({x!r})")) for x in PLACES[::3].tolist()]
     quantiles = [estimate.functional(parse(f"quantile({t})")) for t in SHARES]

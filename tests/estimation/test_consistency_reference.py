@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, minimize
 
-from dpcore.estimation.estimators.consistency import project_density, project_simplex, refinements
+from dpcore.estimation.consistency import project_density, project_simplex, refinements
 from dpcore.mechanisms.bases import bspline
 from tests.helpers.cases import every_value_once
 

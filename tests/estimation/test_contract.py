@@ -15,7 +15,7 @@ import scipy
 
 import dpcore as dp
 from dpcore.functionals import parse
-from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
+from dpcore.mechanisms.registry import CATEGORICAL, NUMERIC
 
 WIDTH, FROM = 8, -3
 FEW, MANY = 4000, 64_000

@@ -12,7 +12,7 @@ from dpcore.errors import SchemeError
 from dpcore.estimation.estimators import Fixed, Projection, project_density
 from dpcore.functionals import Cdf, Derivative, Mean, Quantile, Variance, parse
 from dpcore.mechanisms.bases import bspline
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 from tests.helpers.cases import of_each_kind
 from tests.helpers.estimate_cases import SMOOTH, draw, mechanism

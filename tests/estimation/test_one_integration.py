@@ -10,8 +10,8 @@ import pytest
 
 import dpcore as dp
 from dpcore._random import seeded
-from dpcore.estimation.density_estimate import DensityEstimate
-from dpcore.estimation.estimators.log_spline import LogSplineInference
+from dpcore.estimation.density.density_estimate import DensityEstimate
+from dpcore.estimation.density.log_spline import LogSplineInference
 from tests.helpers.cases import of_each_kind
 
 Law = Callable[[np.random.Generator, int], np.ndarray]

@@ -7,7 +7,7 @@ import pytest
 import scipy
 
 import dpcore as dp
-from dpcore.audit.lower_bound import binomial_interval
+from dpcore.audit.attacks.lower_bound import binomial_interval
 from dpcore.functionals import parse
 
 SCHEME = dp.Scheme.from_toml(

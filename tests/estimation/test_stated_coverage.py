@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import dpcore as dp
+from dpcore.mechanisms.categorical.unary_encoding import packed
 from dpcore.mechanisms.reports import Reports
-from dpcore.mechanisms.unary_encoding import packed
 from dpcore.protocol.aggregates import Aggregate
 
 CLIENTS, K = 1500, 6

@@ -59,7 +59,7 @@ def harness(new_database: Callable[[], str | None]) -> Iterator[None]:
     )
     from prefect.testing.utilities import prefect_test_harness
 
-    from ldpflow_flows import environment
+    from ldpflow_flows.services import environment
 
     environment.settle()
     with ExitStack() as stack:
@@ -91,16 +91,16 @@ def client(harness: None) -> Iterator[SyncPrefectClient]:
 @pytest.fixture
 def only_daily(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of what there is to deploy the daily round alone: the server takes seconds for all of it, once for each test."""
-    from ldpflow_flows import deploying
+    from ldpflow_flows.services import deployments
 
-    daily = [one for one in deploying._declared() if one["name"] == deploying.DAILY]
-    monkeypatch.setattr(deploying, "_declared", lambda file=None: [] if file else daily)
+    daily = [one for one in deployments._declared() if one["name"] == deployments.DAILY]
+    monkeypatch.setattr(deployments, "_declared", lambda file=None: [] if file else daily)
 
 
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds without pictures, for tests that do not look at any: they are a second of each."""
-    from dpcore.rounds import landing
+    from dpcore.rounds.steps import landing
 
     def draw(_: object) -> dict[str, Path]:  # tasks are found by their functions' names
         return {}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpcore.errors import CalibrationError
-from dpcore.mechanisms import named
+from dpcore.mechanisms import registry
 from dpcore.results import warehouse
 from ldpflow_flows.audit import audit
 from ldpflow_flows.settings import AuditSettings
@@ -42,7 +42,7 @@ def test_a_broken_promise_fails_the_run_after_it_is_shown_and_landed(
 ) -> None:
     file = settings.schemes / "small.toml"
     file.write_text(file.read_text(encoding="utf-8").replace('design = "two_coin"\n', ""), encoding="utf-8")
-    monkeypatch.setitem(named.CATEGORICAL, "randomized_response", OneTooMany)
+    monkeypatch.setitem(registry.CATEGORICAL, "randomized_response", OneTooMany)
     with pytest.raises(CalibrationError, match="urban_rural of consumer_expenditure"):
         audit(settings)
     assert "Do not sign." in certificate()

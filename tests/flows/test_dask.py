@@ -16,12 +16,12 @@ import pytest
 from dpcore import wire
 from dpcore.errors import DPCoreError, InvalidReport
 from dpcore.protocol.aggregates import Aggregate
-from dpcore.rounds import aggregating, preparing, privatizing
 from dpcore.rounds.run import Run
-from ldpflow_flows import runner
+from dpcore.rounds.steps import aggregation, preparation, privatization
 from ldpflow_flows.round import run_round
 from ldpflow_flows.settings import RoundSettings
-from ldpflow_flows.steps import aggregate_batch, merge, privatize_batch
+from ldpflow_flows.tasks import task_runner
+from ldpflow_flows.tasks.steps import aggregate_batch, merge, privatize_batch
 from tests.helpers.services import free_port
 
 pytestmark = pytest.mark.flows
@@ -29,29 +29,29 @@ pytestmark = pytest.mark.flows
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(runner.SETTING, raising=False)
+    monkeypatch.delenv(task_runner.SETTING, raising=False)
 
 
 @pytest.fixture(scope="module")
 def two_workers() -> Iterator[None]:
     """A local cluster of two processes; gone with the module."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(runner.SETTING, "local:2")
+        patch.setenv(task_runner.SETTING, "local:2")
         yield
-        runner.disconnect()
+        task_runner.disconnect()
 
 
 def run_of(scheme_file: Path, data: Path, clients: int = 200_000) -> Run:
-    return preparing.prepare(scheme_file, seed=7, round_="2026-11-20", clients=clients, data=data)
+    return preparation.prepare(scheme_file, seed=7, round_="2026-11-20", clients=clients, data=data)
 
 
 @pytest.mark.usefixtures("two_workers")
 def test_two_worker_processes_give_the_bits_of_threads(scheme_file: Path, by_command: Path, tmp_path: Path) -> None:
     run = run_of(scheme_file, tmp_path)
-    reports = privatize_batch.fn(run, list(privatizing.shards(run)))
+    reports = privatize_batch.fn(run, list(privatization.shards(run)))
     whole = merge.fn(run, aggregate_batch.fn(run, reports))
     assert whole.read_bytes() == (by_command / "aggregate.parquet").read_bytes()
-    pids = runner.each(lambda run, item: os.getpid(), run, list(range(40)))
+    pids = task_runner.each(lambda run, item: os.getpid(), run, list(range(40)))
     assert len(set(pids)) == 2
     assert os.getpid() not in pids
 
@@ -65,9 +65,9 @@ def test_a_flow_needs_no_change_but_the_setting(scheme_file: Path, by_command: P
 @pytest.mark.usefixtures("two_workers")
 def test_what_a_worker_refuses_is_refused_here_in_the_same_words(scheme_file: Path, tmp_path: Path) -> None:
     run = run_of(scheme_file, tmp_path, clients=1000)
-    privatizing.privatize_shard(run, 0)
+    privatization.privatize_shard(run, 0)
     with pytest.raises(InvalidReport, match=r"no reports at .*absent\.parquet"):
-        runner.each(aggregating.aggregate_file, run, [tmp_path / "absent.parquet"])
+        task_runner.each(aggregation.aggregate_file, run, [tmp_path / "absent.parquet"])
 
 
 @pytest.mark.slow
@@ -78,12 +78,12 @@ def test_a_scheduler_at_an_address_gives_the_same_bits_though_one_of_its_workers
         address = f"tcp://127.0.0.1:{free_port()}"
         started(stack, "scheduler", "--host", "127.0.0.1", "--port", address.rpartition(":")[2], "--no-dashboard")
         workers = [started(stack, "worker", address, "--nthreads", "1", "--no-dashboard") for _ in range(2)]
-        monkeypatch.setenv(runner.SETTING, address)
-        stack.callback(runner.disconnect)
-        pids = runner.each(lambda run, item: (time.sleep(0.1), os.getpid())[1], tmp_path, list(range(40)))
+        monkeypatch.setenv(task_runner.SETTING, address)
+        stack.callback(task_runner.disconnect)
+        pids = task_runner.each(lambda run, item: (time.sleep(0.1), os.getpid())[1], tmp_path, list(range(40)))
         assert os.getpid() not in pids
         run = run_of(scheme_file, tmp_path)
-        reports = privatize_batch.fn(run, list(privatizing.shards(run)))
+        reports = privatize_batch.fn(run, list(privatization.shards(run)))
         workers[0].kill()
         whole = merge.fn(run, aggregate_batch.fn(run, reports))
         assert whole.read_bytes() == (by_command / "aggregate.parquet").read_bytes()
@@ -96,14 +96,14 @@ def test_a_scheduler_that_does_not_answer_is_named_with_what_to_do(
     """Nothing listens, or something that takes connections and never says a word."""
     listener = socket.create_server(("127.0.0.1", 0)) if is_mute else None
     port = listener.getsockname()[1] if listener else free_port()
-    monkeypatch.setattr(runner, "PATIENCE", 1)
-    monkeypatch.setenv(runner.SETTING, f"tcp://127.0.0.1:{port}")
+    monkeypatch.setattr(task_runner, "PATIENCE", 1)
+    monkeypatch.setenv(task_runner.SETTING, f"tcp://127.0.0.1:{port}")
     began = time.monotonic()
-    for _ in range(runner.BATCHES):  # a round's tasks, one after another: the first alone waits
+    for _ in range(task_runner.BATCHES):  # a round's tasks, one after another: the first alone waits
         with pytest.raises(
             DPCoreError, match=r"no Dask scheduler answers at tcp://.*; start it, or correct LDPFLOW_DASK"
         ):
-            runner.each(aggregating.aggregate_file, tmp_path, [tmp_path])
+            task_runner.each(aggregation.aggregate_file, tmp_path, [tmp_path])
     assert time.monotonic() - began < 10
 
 
@@ -120,12 +120,12 @@ def started(stack: ExitStack, what: str, *words: str) -> subprocess.Popen[bytes]
 def test_a_tree_of_merges_gives_the_same_bits(
     scheme_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(privatizing, "SHARD_BLOCKS", 1)
+    monkeypatch.setattr(privatization, "SHARD_BLOCKS", 1)
     run = run_of(scheme_file, tmp_path)
-    reports = [privatizing.privatize_shard(run, shard) for shard in privatizing.shards(run)]
-    parts = [aggregating.aggregate_file(run, report) for report in reports]
-    whole = aggregating.merge(run, parts).read_bytes()
-    monkeypatch.setattr("ldpflow_flows.steps.BATCHES", 2)  # four leaves, two branches
+    reports = [privatization.privatize_shard(run, shard) for shard in privatization.shards(run)]
+    parts = [aggregation.aggregate_file(run, report) for report in reports]
+    whole = aggregation.merge(run, parts).read_bytes()
+    monkeypatch.setattr("ldpflow_flows.tasks.steps.BATCHES", 2)  # four leaves, two branches
     assert len(parts) == 4
     assert merge.fn(run, [*parts, parts[0]]).read_bytes() == whole  # each once
     assert len(list((run.folder / "merged").iterdir())) == 2
@@ -133,18 +133,18 @@ def test_a_tree_of_merges_gives_the_same_bits(
 
 
 def test_a_round_has_few_tasks_however_many_its_shards() -> None:
-    assert runner.batches(range(2)) == [[0], [1]]
-    assert runner.batches([]) == []
+    assert task_runner.batches(range(2)) == [[0], [1]]
+    assert task_runner.batches([]) == []
     for n in (31, 32, 33, 77, 7_630):
-        made = runner.batches(range(n))
-        assert runner.flat(made) == list(range(n))
-        assert len(made) <= runner.BATCHES
+        made = task_runner.batches(range(n))
+        assert task_runner.flat(made) == list(range(n))
+        assert len(made) <= task_runner.BATCHES
 
 
 @pytest.mark.parametrize("wrong", ["2", "local", "local:0", "scheduler:8786", "tcp://scheduler"])
 def test_a_setting_that_is_none_is_told_in_one_line(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(runner.SETTING, wrong)
+    monkeypatch.setenv(task_runner.SETTING, wrong)
     with pytest.raises(
         DPCoreError, match=r"LDPFLOW_DASK is local:N, such as local:4, or a scheduler's tcp://HOST:PORT"
     ):
-        runner.each(privatizing.privatize_shard, Path(), [1])
+        task_runner.each(privatization.privatize_shard, Path(), [1])

@@ -20,7 +20,8 @@ from prefect.settings import (
 from starlette.responses import PlainTextResponse
 
 from dpcore.errors import DPCoreError
-from ldpflow_flows import key, server, up
+from ldpflow_flows import server
+from ldpflow_flows.services import key, up
 
 
 @pytest.fixture

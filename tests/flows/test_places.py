@@ -16,10 +16,10 @@ import pytest
 
 from dpcore import wire
 from dpcore.rounds.run import Run
-from ldpflow_flows import folders, runner
 from ldpflow_flows.publish import write_page
 from ldpflow_flows.round import run_round
 from ldpflow_flows.settings import RoundSettings
+from ldpflow_flows.tasks import permitted_folders, task_runner
 from tests.flows import postgresql
 from tests.helpers import landed, s3
 
@@ -56,9 +56,9 @@ def store() -> Iterator[None]:
     with s3.bucket("survey") as told, pytest.MonkeyPatch.context() as patch:
         for name, value in told.items():
             patch.setenv(name, value)
-        patch.setenv(folders.SETTING, f"{os.environ.get(folders.SETTING, 'data')},s3://survey")
+        patch.setenv(permitted_folders.SETTING, f"{os.environ.get(permitted_folders.SETTING, 'data')},s3://survey")
         yield
-        runner.disconnect()
+        task_runner.disconnect()
 
 
 @pytest.mark.usefixtures("store")
@@ -87,7 +87,7 @@ def test_on_s3_tables_pictures_and_the_published_copy_are_those_here(
 def test_on_dask_with_files_on_s3_they_are_those_here(
     households_file: Path, expected: dict[str, pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(runner.SETTING, "local:2")
+    monkeypatch.setenv(task_runner.SETTING, "local:2")
     two_rounds(households_file, f"{URL}/dask", tmp_path / "warehouse.duckdb")
     landed.same(expected, landed.tables(tmp_path / "warehouse.duckdb", f"{URL}/dask"))
 
@@ -95,9 +95,9 @@ def test_on_dask_with_files_on_s3_they_are_those_here(
 def test_on_dask_they_are_those_here(
     households_file: Path, expected: dict[str, pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(runner.SETTING, "local:2")
+    monkeypatch.setenv(task_runner.SETTING, "local:2")
     two_rounds(households_file, tmp_path, tmp_path / "warehouse.duckdb")
-    runner.disconnect()
+    task_runner.disconnect()
     landed.same(expected, landed.tables(tmp_path / "warehouse.duckdb", tmp_path))
 
 

@@ -15,28 +15,15 @@ from prefect.states import Cancelled, Cancelling, Completed, Crashed, Failed
 
 import ldpflow_flows.round as rounds
 from dpcore import wire
-from dpcore.collector.sealing import landing
-from dpcore.collector.store import Store
+from dpcore.collector.store.database import Store
+from dpcore.collector.store.sealing import landing
 from dpcore.errors import DPCoreError, SchemeError
 from dpcore.results.pages import Pieces
-from dpcore.results.reading import JUDGED
-from dpcore.rounds import preparing
-from dpcore.rounds.cleanup import Removal
+from dpcore.results.text.phrases import JUDGED
+from dpcore.rounds.maintenance.cleanup import Removal
 from dpcore.rounds.run import Run, State
-from ldpflow_flows import (
-    audit,
-    backfill,
-    cleanup,
-    collect,
-    estimate,
-    hooks,
-    publish,
-    runner,
-    simulate,
-    stage,
-    steps,
-    studies,
-)
+from dpcore.rounds.steps import preparation
+from ldpflow_flows import audit, backfill, cleanup, collect, estimate, publish, simulate, studies
 from ldpflow_flows.settings import (
     AuditSettings,
     BackfillSettings,
@@ -45,6 +32,7 @@ from ldpflow_flows.settings import (
     NamedRound,
     RoundSettings,
 )
+from ldpflow_flows.tasks import failure_hooks, stage, steps, task_runner
 from tests.helpers import collectors, undrawn, warehouses
 from tests.helpers.flow_cases import unplugged
 from tests.helpers.schemes import QUESTION
@@ -192,7 +180,7 @@ def pieces(**given: Any) -> Pieces:
 @pytest.fixture
 def run(question: Path, tmp_path: Path) -> Run:
     warehouses.put(tmp_path / "data/warehouse.duckdb")
-    return preparing.prepare(
+    return preparation.prepare(
         question, round_="2026-11-20", clients=60, seed=1, data=tmp_path / "data", flow_run_id=str(UUID(int=1))
     )
 
@@ -323,15 +311,17 @@ def test_a_failure_has_a_page_that_says_what_there_is(
             raise DPCoreError("it is locked")
 
     client = SimpleNamespace(create_artifact=pages.append)
-    monkeypatch.setattr(hooks, "get_client", lambda sync_client: _Entered(client))
-    monkeypatch.setattr(hooks, "land_failure", land)
+    monkeypatch.setattr(failure_hooks, "get_client", lambda sync_client: _Entered(client))
+    monkeypatch.setattr(failure_hooks, "land_failure", land)
     monkeypatch.setattr(
-        hooks, "flow_run_logger", lambda *_: SimpleNamespace(error=lambda text, *parts: lines.append(text % parts))
+        failure_hooks,
+        "flow_run_logger",
+        lambda *_: SimpleNamespace(error=lambda text, *parts: lines.append(text % parts)),
     )
     identifier = UUID(int=1 if ended else 2)
     settings = {"data": str(run.folder.parents[1])}
     flow_run = SimpleNamespace(id=identifier, name="r", parameters={"settings": settings})
-    hooks.tell_failure(SimpleNamespace(name="round"), flow_run, Failed(message="it *broke*"))
+    failure_hooks.tell_failure(SimpleNamespace(name="round"), flow_run, Failed(message="it *broke*"))
     (page,) = pages
     assert (page.key, page.type, page.flow_run_id) == ("round-failure", "markdown", identifier)
     assert page.description == "Failed: what happened and what to do"
@@ -375,7 +365,7 @@ class _Entered:
     ],
 )
 def test_what_to_do_goes_by_how_it_ended(state: Any, said: str) -> None:
-    assert hooks.advice(state).startswith(said)
+    assert failure_hooks.advice(state).startswith(said)
 
 
 def test_runs_are_named_by_scheme_and_round(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -455,18 +445,18 @@ def test_steps_are_tasks_of_batches_that_follow_each_other(run: Run, monkeypatch
 
 
 def test_batches_are_at_most_so_many_and_as_even_as_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert runner.batches(range(5), size=2) == [[0, 1], [2, 3], [4]]
-    assert [len(batch) for batch in runner.batches(range(64))] == [2] * 32
-    assert len(runner.batches(range(65))) == 22
-    assert runner.flat([[1], [2, 3]]) == [1, 2, 3]
-    monkeypatch.delenv(runner.SETTING, raising=False)
-    assert runner.where() == ""
-    assert runner.each(lambda run, item: (run, item), "run", [1, 2]) == [("run", 1), ("run", 2)]  # type: ignore[arg-type]
-    assert runner.task_runner()._max_workers == 2
+    assert task_runner.batches(range(5), size=2) == [[0, 1], [2, 3], [4]]
+    assert [len(batch) for batch in task_runner.batches(range(64))] == [2] * 32
+    assert len(task_runner.batches(range(65))) == 22
+    assert task_runner.flat([[1], [2, 3]]) == [1, 2, 3]
+    monkeypatch.delenv(task_runner.SETTING, raising=False)
+    assert task_runner.where() == ""
+    assert task_runner.each(lambda run, item: (run, item), "run", [1, 2]) == [("run", 1), ("run", 2)]  # type: ignore[arg-type]
+    assert task_runner.task_runner()._max_workers == 2
     for good in ("local:4", "tcp://scheduler:8786", "tls://10.0.0.1:1"):
-        monkeypatch.setenv(runner.SETTING, good)
-        assert runner.where() == good
-        assert runner.task_runner()._max_workers == 32
+        monkeypatch.setenv(task_runner.SETTING, good)
+        assert task_runner.where() == good
+        assert task_runner.task_runner()._max_workers == 32
 
 
 def test_a_round_may_be_carried_out_by_three_flows(
@@ -535,7 +525,7 @@ def test_an_audit_shows_lands_and_then_judges_every_scheme(
         landed_seeds=lambda warehouse: f"seeds of {warehouse}",
         require=lambda *told: calls.append(told),
     )
-    monkeypatch.setattr(audit, "certify", certify)
+    monkeypatch.setattr(audit, "audit_run", certify)
     monkeypatch.setattr(audit, "scheduled_day", lambda: "2026-11-20")
     settings = AuditSettings(schemes=Path("data"), warehouse=Path("data/w.duckdb"), trials=5000)
     assert audit.audit(settings) == [made, made]

@@ -16,14 +16,14 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRun
 from dpcore import wire
 from dpcore.errors import InvalidRecord, InvalidReport, SchemeError
 from dpcore.results import warehouse
-from dpcore.rounds import aggregating, landing, preparing, privatizing
 from dpcore.rounds.run import Run
+from dpcore.rounds.steps import aggregation, landing, preparation, privatization
 from ldpflow_flows import collect as collecting
 from ldpflow_flows import publish as publishing
 from ldpflow_flows import round as rounds
 from ldpflow_flows import simulate as simulating
-from ldpflow_flows import steps
 from ldpflow_flows.settings import CollectSettings, NamedRound, RoundSettings
+from ldpflow_flows.tasks import steps
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
 
@@ -76,7 +76,7 @@ def test_the_flow_gives_the_same_bits_as_the_command_and_shows_what_it_found(
     households_file: Path, households_by_command: Path, tmp_path: Path
 ) -> None:
     folder = rounds.run_round(settings_of(households_file, tmp_path))
-    assert len(privatizing.shards(Run.at(folder))) == 2
+    assert len(privatization.shards(Run.at(folder))) == 2
     assert same_aggregate(folder, households_by_command)
     for table in ("functionals", "frequencies", "densities"):
         left, right = (
@@ -107,7 +107,7 @@ def test_a_task_that_fails_after_its_effect_counts_nobody_twice(
 ) -> None:
     without_waiting(monkeypatch, steps.privatize_batch, steps.aggregate_batch, steps.merge, steps.land)
     seen: dict[Any, int] = {}
-    of = {privatizing: ["privatize_shard"], aggregating: ["aggregate_file", "merge"], landing: ["land"]}
+    of = {privatization: ["privatize_shard"], aggregation: ["aggregate_file", "merge"], landing: ["land"]}
     for module, name in ((module, name) for module, names in of.items() for name in names):
         monkeypatch.setattr(module, name, fail_once_after(getattr(module, name), seen))
     folder = rounds.run_round(settings_of(scheme_file, tmp_path))
@@ -120,7 +120,7 @@ def test_a_task_that_fails_after_its_effect_counts_nobody_twice(
 def test_shards_of_another_size_give_the_same_bits(
     scheme_file: Path, by_command: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(privatizing, "SHARD_BLOCKS", 1)
+    monkeypatch.setattr(privatization, "SHARD_BLOCKS", 1)
     assert same_aggregate(rounds.run_round(settings_of(scheme_file, tmp_path)), by_command)
 
 
@@ -131,7 +131,7 @@ def test_records_that_are_privatized_twice_are_reported_once(
     without_waiting(monkeypatch, steps.privatize_records)
     seen: dict[Any, int] = {}
     written = []
-    flaky = fail_once_after(privatizing.privatize_records, seen)
+    flaky = fail_once_after(privatization.privatize_records, seen)
 
     def privatize_records(run: Run) -> Any:
         try:
@@ -139,7 +139,7 @@ def test_records_that_are_privatized_twice_are_reported_once(
         finally:
             written.append([path.read_bytes() for path in sorted((run.folder / "reports").glob("*.parquet"))])
 
-    monkeypatch.setattr(privatizing, "privatize_records", privatize_records)
+    monkeypatch.setattr(privatization, "privatize_records", privatize_records)
     rounds.run_round(settings_of(scheme_file, tmp_path, records=records_file, seed=None))
     assert len(written) == 2
     assert written[0] == written[1]
@@ -154,7 +154,7 @@ def test_records_of_a_run_that_is_retried_after_landing_are_not_privatized_again
     folder = rounds.run_round(settings_of(scheme_file, tmp_path, records=records_file, seed=None))
     first = (folder / "aggregate.parquet").read_bytes()
     assert not (folder / "reports").exists()
-    again = preparing.prepare(
+    again = preparation.prepare(
         scheme_file,
         round_="2026-11-20",
         records=records_file,
@@ -162,7 +162,9 @@ def test_records_of_a_run_that_is_retried_after_landing_are_not_privatized_again
         flow_run_id=Run.at(folder).plan.flow_run_id,
     )
     assert again.folder == folder
-    aggregating.merge(again, [aggregating.aggregate_file(again, path) for path in privatizing.privatize_records(again)])
+    aggregation.merge(
+        again, [aggregation.aggregate_file(again, path) for path in privatization.privatize_records(again)]
+    )
     assert (folder / "aggregate.parquet").read_bytes() == first
 
 
@@ -175,7 +177,7 @@ def test_no_flow_rehearses(
     assert rounds.main([str(scheme_file), "--records", str(records_file), "--seed", "7", "--data", str(tmp_path)]) == 1
     assert "rehearse with `ldpflow run --records FILE --seed S`" in capsys.readouterr().err
     with pytest.raises(SchemeError, match="which no flow is"):
-        preparing.prepare(scheme_file, records=records_file, seed=7, data=tmp_path, flow_run_id="mine")
+        preparation.prepare(scheme_file, records=records_file, seed=7, data=tmp_path, flow_run_id="mine")
     assert not list(tmp_path.glob("runs/*"))
 
 
@@ -188,7 +190,7 @@ def test_what_is_refused_is_not_retried_and_lands_as_failed(
         calls.append(reports.name)
         raise InvalidReport("the reports are of another kind; collect them anew")
 
-    monkeypatch.setattr(aggregating, "aggregate_file", aggregate_file)
+    monkeypatch.setattr(aggregation, "aggregate_file", aggregate_file)
     assert rounds.main([str(scheme_file), "--seed", "7", "--data", str(tmp_path)]) == 1
     errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("ldpflow:")]
     assert errors == ["ldpflow: the reports are of another kind; collect them anew"]

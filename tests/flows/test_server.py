@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from dpcore.results import warehouse
-from ldpflow_flows import up
+from ldpflow_flows.services import up
 from tests.helpers.services import (
     PATIENCE,
     Up,

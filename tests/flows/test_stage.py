@@ -17,12 +17,13 @@ from dpcore import pipeline, wire
 from dpcore.errors import SchemeError, WarehouseError
 from dpcore.protocol.report import with_ids
 from dpcore.results.warehouse import Locked
-from dpcore.rounds import aggregating, defaults, preparing, privatizing
+from dpcore.rounds import defaults
+from dpcore.rounds.steps import aggregation, preparation, privatization
 from ldpflow_flows import round as rounds
-from ldpflow_flows import steps
-from ldpflow_flows.hooks import advice, run_of
 from ldpflow_flows.settings import RoundSettings
-from ldpflow_flows.stage import is_transient, key
+from ldpflow_flows.tasks import steps
+from ldpflow_flows.tasks.failure_hooks import advice, run_of
+from ldpflow_flows.tasks.stage import is_transient, key
 from tests.helpers import warehouses
 from tests.helpers.flow_cases import FLOWS, TASKS
 from tests.helpers.tapes import Tape, Written, only
@@ -88,7 +89,7 @@ def test_preparing_passes_every_setting_on(monkeypatch: pytest.MonkeyPatch, tmp_
     def record(scheme: Path, **options: object) -> None:
         given.update(options, scheme=scheme)
 
-    monkeypatch.setattr(preparing, "prepare", record)
+    monkeypatch.setattr(preparation, "prepare", record)
     settings = RoundSettings(clients=5, seed=3, data=tmp_path, warehouse=tmp_path / "w.duckdb", keep_reports=True)
     steps.prepare.fn(settings)
     assert given["round_"] is None
@@ -107,7 +108,7 @@ def test_the_task_of_records_draws_every_word_from_the_operating_system(
     scheme_file: Path, records_file: Path, tmp_path: Path
 ) -> None:
     tape, slow = Tape(1), Tape(1)
-    run = preparing.prepare(scheme_file, records=records_file, round_="r", data=tmp_path, flow_run_id="7")
+    run = preparation.prepare(scheme_file, records=records_file, round_="r", data=tmp_path, flow_run_id="7")
     with only(tape):
         [path] = steps.privatize_records.fn(run)
     people = pd.read_csv(records_file)
@@ -122,13 +123,13 @@ def test_a_run_that_failed_is_found_by_its_flow_run_or_by_the_round_it_was_told(
 ) -> None:
     warehouses.put(tmp_path / "warehouse.duckdb")
     options = {"round_": "2026-11-20", "data": tmp_path, "clients": 100}
-    mine = preparing.prepare(scheme_file, seed=1, flow_run_id="mine", **options)
-    other = preparing.prepare(scheme_file, seed=2, flow_run_id="other", **options)
+    mine = preparation.prepare(scheme_file, seed=1, flow_run_id="mine", **options)
+    other = preparation.prepare(scheme_file, seed=2, flow_run_id="other", **options)
     settings = {"scheme": str(scheme_file), "data": str(tmp_path)}
     assert run_of("mine", settings) == mine
     assert run_of("absent", settings) is None
     assert run_of("absent", settings | {"round": "2026-11-20"}) is None  # nothing is collected yet
-    aggregating.merge(other, [aggregating.aggregate_file(other, privatizing.privatize_shard(other, 0))])
+    aggregation.merge(other, [aggregation.aggregate_file(other, privatization.privatize_shard(other, 0))])
     assert run_of("absent", settings | {"round": "2026-11-20"}) == other
     assert run_of("absent", {"data": str(tmp_path / "nowhere")}) is None
 

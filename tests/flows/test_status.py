@@ -15,8 +15,9 @@ from prefect.exceptions import PrefectHTTPStatusError
 
 from dpcore.results import pages
 from dpcore.rounds.project import Project, start
-from ldpflow_flows import deploying, status
-from ldpflow_flows.up import POOL
+from ldpflow_flows.monitoring import status
+from ldpflow_flows.services import deployments
+from ldpflow_flows.services.up import POOL
 from tests.helpers import collectors, warehouses
 from tests.helpers.services import free_port, receiver
 
@@ -38,7 +39,7 @@ def said() -> dict[str, tuple[str, bool]]:
 
 @pytest.mark.usefixtures("only_daily")
 def test_what_the_server_knows(folder: Path, client: SyncPrefectClient) -> None:
-    deploying.ensure(Project.of())
+    deployments.ensure(Project.of())
     first = said()
     assert first["server"][1]
     assert first["worker"] == ("there is none: what is scheduled waits; start it: ldpflow up", False)
@@ -60,7 +61,7 @@ def test_what_the_server_knows(folder: Path, client: SyncPrefectClient) -> None:
 def test_a_run_that_ended_badly_is_named(folder: Path, client: SyncPrefectClient) -> None:
     from prefect.states import Crashed, Failed, Running
 
-    deploying.ensure(Project.of())
+    deployments.ensure(Project.of())
     daily = client.read_deployment_by_name("round/daily")
     for name, state in (("first", Failed()), ("second", Crashed())):
         run = client.create_flow_run_from_deployment(daily.id, name=name, parameters=daily.parameters)
@@ -78,7 +79,7 @@ def test_a_round_that_was_due_and_has_not_landed_is_told(
 ) -> None:
     from prefect.states import Completed, Failed, Running
 
-    deploying.ensure(Project.of())
+    deployments.ensure(Project.of())
     daily = client.read_deployment_by_name("round/daily")
     run = client.create_flow_run_from_deployment(daily.id, state=_planned(_DAY), parameters=daily.parameters)
     client.set_flow_run_state(run.id, Failed(), force=True)
@@ -154,7 +155,7 @@ def test_beside_a_server_of_ones_own_a_worker_is_what_is_started(
     monkeypatch.setenv("PREFECT_API_URL", "http://prefect.example.org:4200/api")
     said = {line.what: line.said for line in status.of_server()[0]}
     assert said["next round"] == "nothing is deployed there: ldpflow deploy"
-    deploying.ensure(Project.of())
+    deployments.ensure(Project.of())
     monkeypatch.setattr(status, "_SILENT", 0)  # another test's worker
     assert status._worker(client).said.endswith("start it: prefect worker start --pool ldpflow-pool")
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from ldpflow_flows import up
-from ldpflow_flows.key import CLIENT, SERVER
-from ldpflow_flows.stage import TAG
+from ldpflow_flows.services import up
+from ldpflow_flows.services.key import CLIENT, SERVER
+from ldpflow_flows.tasks.stage import TAG
 from tests.helpers import services
 from tests.helpers.services import ask, free_port, receiver, soon
 
@@ -81,7 +81,7 @@ def test_each_of_fifty_is_told_once(environment: dict[str, str], tmp_path: Path)
         with process("ldpflow_flows.server", environment, tmp_path / "server.log"):
             assert soon(lambda: _is_healthy(port))
             flow = ask(port, "/api/flows/", {"name": "round"})["id"]
-            watch = [sys.executable, "-m", "ldpflow_flows.watch"]
+            watch = [sys.executable, "-m", "ldpflow_flows.monitoring.watch"]
             with open(tmp_path / "watch.log", "ab") as log:
                 watching = subprocess.Popen(watch, env=environment, stdout=log, stderr=log)
                 try:
@@ -120,7 +120,7 @@ def _is_healthy(port: str) -> bool:
 
 
 def _has_looked(environment: Mapping[str, str]) -> bool:
-    from ldpflow_flows.outbox import Outbox
+    from ldpflow_flows.monitoring.message_queue import Outbox
 
     file = Path(environment["PREFECT_HOME"]) / up.OUTBOX
     return file.exists() and Outbox(file).looked() is not None

@@ -17,7 +17,7 @@ import pytest
 
 from dpcore.errors import SchemeError
 from dpcore.rounds.project import Project
-from ldpflow_flows import environment, up
+from ldpflow_flows.services import environment, up
 from tests.helpers.services import free_port, soon
 
 
@@ -170,7 +170,7 @@ def test_what_a_service_said_that_ended_at_once_is_quoted(tmp_path: Path, code: 
 def test_what_is_started_ends_though_we_are_killed(tmp_path: Path) -> None:
     (tmp_path / "goes_on.py").write_text("import time; print('on', flush=True); time.sleep(600)")
     code = (
-        "import os, sys, time\nfrom ldpflow_flows import up\n"
+        "import os, sys, time\nfrom ldpflow_flows.services import up\n"
         f"told = os.environ | {{'PREFECT_HOME': {str(tmp_path)!r}, 'PYTHONPATH': {str(tmp_path)!r}}}\n"
         "with up._Service('worker', 'goes_on', told) as service:\n"
         "    while not service.log.read_text(): time.sleep(0.05)\n"

@@ -18,12 +18,13 @@ from prefect.states import Cancelled, Completed, Crashed, Failed, Pending, Runni
 
 from dpcore.errors import SchemeError
 from dpcore.rounds.project import Project
-from ldpflow_flows import alerts, deploying, metrics, status, watch
-from ldpflow_flows.outbox import Message, Outbox
+from ldpflow_flows.monitoring import alerts, metrics, status, watch
+from ldpflow_flows.monitoring.message_queue import Message, Outbox
+from ldpflow_flows.monitoring.status import Line
+from ldpflow_flows.monitoring.webhook import URL
 from ldpflow_flows.publish import CHECKS_FAILED
-from ldpflow_flows.stage import TAG
-from ldpflow_flows.status import Line
-from ldpflow_flows.webhook import URL
+from ldpflow_flows.services import deployments
+from ldpflow_flows.tasks.stage import TAG
 from tests.flows.artifacts import shown
 from tests.helpers.services import Sent, check_metrics, free_port, receiver, soon
 
@@ -135,7 +136,7 @@ def test_a_run_that_died_is_told_and_begun_again_twice(
 ) -> None:
     if not is_told:
         monkeypatch.delenv(URL)
-    deploying.ensure(None)
+    deployments.ensure(None)
     daily = client.read_deployment_by_name("round/daily")
     watch.look(outbox)
     run = client.create_flow_run_from_deployment(daily.id, name="killed", parameters=daily.parameters, tags=[TAG])
@@ -221,7 +222,7 @@ def test_of_two_that_watch_one_waits(client: SyncPrefectClient, tmp_path: Path) 
     with ExitStack() as stack:
 
         def watching(log: Path) -> subprocess.Popen[bytes]:
-            words = [sys.executable, "-m", "ldpflow_flows.watch"]
+            words = [sys.executable, "-m", "ldpflow_flows.monitoring.watch"]
             started = subprocess.Popen(words, cwd=tmp_path, env=own, stderr=stack.enter_context(log.open("wb")))
             stack.callback(started.wait)
             stack.callback(started.kill)

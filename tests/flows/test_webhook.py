@@ -8,9 +8,9 @@ import pytest
 
 from dpcore.errors import SchemeError
 from dpcore.rounds.project import Project
-from ldpflow_flows import webhook
-from ldpflow_flows.outbox import Message
-from ldpflow_flows.webhook import Answer, Webhook
+from ldpflow_flows.monitoring import webhook
+from ldpflow_flows.monitoring.message_queue import Message
+from ldpflow_flows.monitoring.webhook import Answer, Webhook
 from tests.helpers.services import free_port, receiver
 
 BODY = {

@@ -11,7 +11,7 @@ from tests.frozen import behaviour
 def flows() -> behaviour.Document:
     """Every flow and task as it is declared, and every automation."""
     # Prefect takes a second to import, and quick tests that need none read this file, too.
-    from ldpflow_flows import automations
+    from ldpflow_flows.services import automations
     from tests.helpers.flow_cases import FLOWS, TASKS
 
     tasks = [

@@ -24,9 +24,9 @@ import dpcore as dp
 from dpcore import wire
 from dpcore.results import warehouse
 from dpcore.results.pages.content import gather
-from dpcore.results.pages.filling import fill
 from dpcore.results.pages.odds import told_of
 from dpcore.results.pages.pictures import Picture
+from dpcore.results.pages.template import fill
 from dpcore.results.plots.attribute import attribute_figures
 from tests.frozen import behaviour
 from tests.helpers import undrawn

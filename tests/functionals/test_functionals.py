@@ -9,8 +9,8 @@ import pytest
 import scipy
 
 from dpcore.errors import SchemeError
-from dpcore.estimation.asked import check_estimates
-from dpcore.estimation.densities import Spline
+from dpcore.estimation.density.densities import Spline
+from dpcore.estimation.requirements import check_estimates
 from dpcore.functionals import (
     KINDS,
     CentralMoment,

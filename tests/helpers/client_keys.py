@@ -9,9 +9,9 @@ from pathlib import Path
 from types import GenericAlias
 from typing import Any
 
-from dpcore.mechanisms.declared import Option
-from dpcore.mechanisms.named import BY_KIND, declaration
-from dpcore.protocol import keys
+from dpcore.mechanisms.declaration import Option
+from dpcore.mechanisms.registry import BY_KIND, declaration
+from dpcore.protocol.syntax import keys
 
 _STATIC = Path(__file__).parents[2] / "dpcore/collector/static/client"
 FILE = _STATIC / "keys.mjs"
@@ -20,7 +20,7 @@ _MECHANISMS = re.findall(
 )  # that the browser has
 _HEAD = """\
 /**
- * The keys that a canonical scheme may have, as dpcore/protocol/keys.py and the mechanisms declare them: written by
+ * The keys that a canonical scheme may have, as dpcore/protocol/syntax/keys.py and the mechanisms declare them: written by
  * tests/helpers/client_keys.py, and held to it.  How reports are estimated is the aggregator's: `estimator` may be any text.
  */
 

@@ -21,13 +21,13 @@ import numpy as np
 
 import dpcore as dp
 from dpcore import wire
-from dpcore.collector.access import Access
-from dpcore.collector.desk import Desk
-from dpcore.collector.doors import Doors, Listener
-from dpcore.collector.protocol import Server, config_of
+from dpcore.collector.backend import Desk
+from dpcore.collector.http.access_keys import Access
+from dpcore.collector.http.connections import Doors, Listener
+from dpcore.collector.http.server_protocol import Server, config_of
+from dpcore.collector.http.service import LINES, ONE, STREAM, Service
 from dpcore.collector.serve import listening
-from dpcore.collector.service import LINES, ONE, STREAM, Service
-from dpcore.collector.shares import WHOLE, Share
+from dpcore.collector.store.partition import WHOLE, Share
 from dpcore.protocol import tokens
 from dpcore.protocol.report import ReportBatch, with_ids
 from dpcore.protocol.scheme import Scheme

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcore._random import Source
 from dpcore.mechanisms.base import Mechanism
-from dpcore.mechanisms.observation import ScoreSums
+from dpcore.mechanisms.observation_model import ScoreSums
 
 
 class EveryDraw(Source):

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from dpcore import _random as dp_random
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 
 LOWER, UPPER = Fraction(-1), Fraction(3)

@@ -11,11 +11,11 @@ from prefect import Flow, Task
 
 import ldpflow_flows
 
-_FOUND = [
-    made
-    for module in pkgutil.iter_modules(ldpflow_flows.__path__)
-    for made in vars(import_module(f"ldpflow_flows.{module.name}")).values()
-]
+_MODULES = sorted(  # those of studies last
+    (module.name for module in pkgutil.walk_packages(ldpflow_flows.__path__, "ldpflow_flows.")),
+    key=lambda name: name.startswith("ldpflow_flows.studies"),
+)
+_FOUND = [made for module in _MODULES for made in vars(import_module(module)).values()]
 FLOWS: list[Any] = list({id(made): made for made in _FOUND if isinstance(made, Flow)}.values())
 TASKS: list[Any] = list({id(made): made for made in _FOUND if isinstance(made, Task)}.values())
 
@@ -30,8 +30,8 @@ def unplugged(patch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     def keep(kind: str) -> Any:
         return lambda content, **told: shown.append({"kind": kind, kind: content, **told})
 
-    for module in pkgutil.iter_modules(ldpflow_flows.__path__):
-        made = import_module(f"ldpflow_flows.{module.name}")
+    for module in _MODULES:
+        made = import_module(module)
         for name, value in list(vars(made).items()):
             if isinstance(value, Flow | Task):
                 patch.setattr(made, name, value.fn)

@@ -32,7 +32,7 @@ from dpcore.pipeline import privatize
 from dpcore.protocol.report import with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
-from dpcore.rounds import aggregating
+from dpcore.rounds.steps import aggregation
 from tests.helpers import warehouses
 from tests.helpers.schemes import QUESTION as SCHEME
 from tests.helpers.standing import Model, Run
@@ -139,7 +139,7 @@ class World:
             self.model.draw(digest, identity, source, ROUND)
         with pytest.MonkeyPatch.context() as patch:
             if fails:
-                patch.setattr(aggregating, "merge", wraps(aggregating.merge)(_fail))  # flows ask for its name
+                patch.setattr(aggregation, "merge", wraps(aggregation.merge)(_fail))  # flows ask for its name
             options = {"again": again, "records": records, "reports": reports, "identity": identity}
             try:
                 self._go(self.data, **options)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from dpcore._random import Source, seeded
-from dpcore.mechanisms import DyadicWave, Mechanism, RandomizedResponse, SquareWave, discrete_laplace
+from dpcore.mechanisms import DyadicWave, Mechanism, RandomizedResponse, SquareWave
 from dpcore.mechanisms.base import Certificate
+from dpcore.mechanisms.noise import discrete_laplace
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.mechanisms.reports import Reports
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 
 

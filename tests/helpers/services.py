@@ -22,8 +22,8 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from ldpflow_flows import up
-from ldpflow_flows.key import CLIENT
+from ldpflow_flows.services import up
+from ldpflow_flows.services.key import CLIENT
 
 # Seconds.  Prefect's server on SQLite lets a write wait a minute for another's, and machines of CI have bad minutes.
 PATIENCE = 180
@@ -65,7 +65,7 @@ def start_up(root: Path, environment: Mapping[str, str], tell: Callable[[str], o
     Raises EOFError where it ends instead.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "ldpflow_flows.up"],
+        [sys.executable, "-m", "ldpflow_flows.services.up"],
         cwd=root,
         env=environment,
         stdout=subprocess.PIPE,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from dpcore.rounds import preparing, sequence
 from dpcore.rounds.run import Run
+from dpcore.rounds.steps import preparation, sequence
 from tests.helpers import warehouses
 
 
@@ -40,8 +40,8 @@ class Alike(Undrawn):
 
 
 def run(scheme: Path, hands: Undrawn | None = None, **given: Any) -> Run:
-    """Carry a round out as `ldpflow run` does and return it; given: what `preparing.prepare` takes."""
-    made = preparing.prepare(scheme, **given)
+    """Carry a round out as `ldpflow run` does and return it; given: what `preparation.prepare` takes."""
+    made = preparation.prepare(scheme, **given)
     warehouses.put(Path(made.plan.warehouse))
     sequence.carry_out(made, hands or Undrawn())
     return made

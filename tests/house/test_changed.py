@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow  # it reads all the tests there are
 @pytest.mark.parametrize(
     ("file", "asked", "left"),
     [
-        ("dpcore/results/plots/style.py", "tests/results/test_plots.py", "tests/mechanisms/test_waves.py"),
+        ("dpcore/results/plots/style.py", "tests/results/test_plots.py", "tests/mechanisms/numeric/test_waves.py"),
         ("dpcore/results/warehouse/views/latest_runs.sql", "tests/rounds/test_standing.py", "tests/wire/test_parts.py"),
         ("dpcore/collector/static/client/words.mjs", "tests/browser/test_client.py", "tests/rounds/test_standing.py"),
         ("data/guide/reference/questions.md", "tests/house/test_questions.py", "tests/rounds/test_standing.py"),
@@ -34,7 +34,7 @@ def test_all_is_whatever_rests_on_it() -> None:
     )
     assert set(alone) < set(everything)
     assert "tests/cli/test_cli.py" in set(everything) - set(alone)
-    assert "tests/mechanisms/test_waves.py" not in everything
+    assert "tests/mechanisms/numeric/test_waves.py" not in everything
 
 
 def test_a_test_asks_for_what_its_fixtures_and_the_contract_name() -> None:

@@ -17,19 +17,21 @@ from tests.helpers.loaded import ROOT, Loaded, loaded
 
 TABLES = "duckdb numpy pandas pyarrow"  # pyarrow loads pandas for the first array
 SCIPY = "scipy.interpolate scipy.linalg scipy.optimize scipy.special"
-READS = "dpcore.functionals dpcore.mechanisms.choose dpcore.protocol.declaration"  # a scheme that people wrote
+READS = (
+    "dpcore.functionals dpcore.mechanisms.choice dpcore.protocol.syntax.mechanism_design"  # a scheme that people wrote
+)
 STUDIES = f"dpcore.laboratory dpcore.functionals {TABLES}"
 PAGES = "dpcore.results.pages jinja2"
 LANDS = f"{PAGES} {SCIPY} {TABLES} dpcore.results.plots matplotlib"
 FLOW = f"{PAGES} {TABLES} dpcore.functionals"
 DEAR = set(
     f"{LANDS} {READS} {STUDIES} cryptography distributed fastapi matplotlib.pyplot numba prefect pywt rich scipy.stats "
-    "typer uvicorn dpcore.audit dpcore.collector dpcore.rounds.planner".split()
+    "typer uvicorn dpcore.audit dpcore.collector dpcore.rounds.planning".split()
 )
 
 QUICK = {  # done in one folder, in this order
     "import dpcore": "",
-    "import dpcore.wire.store": "",
+    "import dpcore.wire.ledger_file": "",
     "import dpcore.cli": "typer",
     "ldpflow --help": "typer",
 }
@@ -50,7 +52,7 @@ QUICK_NUMPY = {  # beside numpy, a tenth of a second
 }
 SLOW = {
     "import dpcore.client": "numpy",  # `report canonical.toml` shows that this and the next load no more
-    "import dpcore.wire.single": "numpy",
+    "import dpcore.wire.json_report": "numpy",
     "ldpflow deploy --help": "typer",
     "ldpflow watch --help": "typer",
     "ldpflow status --help": "typer",
@@ -58,7 +60,7 @@ SLOW = {
     "ldpflow receive said.toml said.csv said.parquet": f"typer numpy pandas pyarrow {READS}",
     "ldpflow audit pets.toml --trials 1000": f"typer rich numpy {READS} dpcore.audit scipy.special",
     "ldpflow privatize pets.toml people.csv others": f"typer rich numpy pyarrow {READS}",
-    "ldpflow reproduce --list": f"typer rich {STUDIES} dpcore.rounds.planner",
+    "ldpflow reproduce --list": f"typer rich {STUDIES} dpcore.rounds.planning",
     "ldpflow serve pets.toml --into taken --port 0": f"typer numpy {READS} dpcore.collector fastapi uvicorn pandas pyarrow",
     "ldpflow collect pets.toml others --round r": f"typer rich {TABLES} {READS}",
     "ldpflow estimate pets.toml --round r": f"typer rich {READS} {LANDS} dpcore.audit",
@@ -77,41 +79,44 @@ SLOW = {
         f"typer rich {TABLES} {READS} dpcore.audit scipy.special dpcore.results.plots matplotlib"
     ),
     "ldpflow plan pets.toml --aim income:mean --epsilon 1 --error 300": (
-        f"typer dpcore.audit rich numpy pyarrow {SCIPY} {READS} dpcore.rounds.planner"
+        f"typer dpcore.audit rich numpy pyarrow {SCIPY} {READS} dpcore.rounds.planning"
     ),
     "ldpflow benchmark coverage --help": f"typer {STUDIES} dpcore.audit scipy.special",
 }
 FLOWS = {  # beside what Prefect loads
     "import ldpflow_flows.round": f"{FLOW} typer",  # a worker starts a process for every round
-    "import ldpflow_flows.up": "",
-    "import ldpflow_flows.environment": "",
-    "import ldpflow_flows.key": "",
-    "import ldpflow_flows.outbox": "",
+    "import ldpflow_flows.services.up": "",
+    "import ldpflow_flows.services.environment": "",
+    "import ldpflow_flows.services.key": "",
+    "import ldpflow_flows.monitoring.message_queue": "",
+    "import ldpflow_flows.monitoring": "",
     "import ldpflow_flows.server": "",
+    "import ldpflow_flows.services": "",
     "import ldpflow_flows.settings": "",
-    "import ldpflow_flows.webhook": "",
+    "import ldpflow_flows.tasks": "",
+    "import ldpflow_flows.monitoring.webhook": "",
 }
 SLOW_FLOWS = {
-    "import ldpflow_flows.alerts": f"{FLOW} dpcore.results.pages",
+    "import ldpflow_flows.monitoring.alerts": f"{FLOW} dpcore.results.pages",
     "import ldpflow_flows.audit": f"{FLOW} dpcore.audit",
-    "import ldpflow_flows.automations": FLOW,
+    "import ldpflow_flows.services.automations": FLOW,
     "import ldpflow_flows.backfill": f"{FLOW} typer",
     "import ldpflow_flows.cleanup": FLOW,
     "import ldpflow_flows.collect": FLOW,
-    "import ldpflow_flows.deploying": FLOW,
+    "import ldpflow_flows.services.deployments": FLOW,
     "import ldpflow_flows.estimate": FLOW,
-    "import ldpflow_flows.folders": TABLES,
-    "import ldpflow_flows.hooks": FLOW,
-    "import ldpflow_flows.metrics": f"{FLOW} dpcore.results.pages",
+    "import ldpflow_flows.tasks.permitted_folders": TABLES,
+    "import ldpflow_flows.tasks.failure_hooks": FLOW,
+    "import ldpflow_flows.monitoring.metrics": f"{FLOW} dpcore.results.pages",
     "import ldpflow_flows.publish": FLOW,
-    "import ldpflow_flows.runner": "numpy pandas pyarrow",
+    "import ldpflow_flows.tasks.task_runner": "numpy pandas pyarrow",
     "import ldpflow_flows.simulate": FLOW,
-    "import ldpflow_flows.stage": FLOW,
-    "import ldpflow_flows.status": f"{FLOW} dpcore.results.pages",
-    "import ldpflow_flows.steps": FLOW,
-    "import ldpflow_flows.studies": f"{FLOW} dpcore.laboratory dpcore.audit dpcore.rounds.planner scipy.special",
-    "import ldpflow_flows.watch": f"{FLOW} dpcore.results.pages",
-    "import ldpflow_flows.studies.settings": f"{FLOW} dpcore.laboratory dpcore.audit dpcore.rounds.planner scipy.special",
+    "import ldpflow_flows.tasks.stage": FLOW,
+    "import ldpflow_flows.monitoring.status": f"{FLOW} dpcore.results.pages",
+    "import ldpflow_flows.tasks.steps": FLOW,
+    "import ldpflow_flows.studies": f"{FLOW} dpcore.laboratory dpcore.audit dpcore.rounds.planning scipy.special",
+    "import ldpflow_flows.monitoring.watch": f"{FLOW} dpcore.results.pages",
+    "import ldpflow_flows.studies.settings": f"{FLOW} dpcore.laboratory dpcore.audit dpcore.rounds.planning scipy.special",
 }
 TABLE = (  # what is done, what that loads, what all of it has before, and which tests they are
     (QUICK, "", ()),

@@ -228,7 +228,7 @@ def test_the_wheel_has_no_studies(installed: Path, environment: dict[str, str], 
     assert wheel.stat().st_size <= 1_200_000
     for command in ("benchmark", "reproduce"):
         assert f"No such command '{command}'" in run(f"ldpflow {command} || echo refused", tmp_path, environment)
-    names = "import os; os.chdir('survey')\nfrom ldpflow_flows.deploying import Project, deployments\n"
+    names = "import os; os.chdir('survey')\nfrom ldpflow_flows.services.deployments import Project, deployments\n"
     names += "print(len(deployments(Project.of())), len(deployments(None)))"
     run("ldpflow init survey", tmp_path, environment)
     assert run(f'python -c "{names}"', tmp_path, environment).split() == ["7", "7"]

@@ -18,8 +18,9 @@ from dpcore.cli import app
 from dpcore.errors import SchemeError
 from dpcore.rounds.run import Plan
 from dpcore.rounds.settings import Backfill, Cleanup, Collect, Option, Round, Rules, Where, Which, integer, options
-from ldpflow_flows import environment, settings, up
 from ldpflow_flows import round as rounds
+from ldpflow_flows import settings
+from ldpflow_flows.services import environment, up
 from ldpflow_flows.studies import settings as study_settings
 
 pytestmark = pytest.mark.flows

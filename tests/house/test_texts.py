@@ -54,11 +54,11 @@ def test_a_name_that_is_gone_is_seen() -> None:
     program = (
         "import sys; from dpcore.wire import (read_report, nothing as n)\nimport dpcore.away\nfrom dpcore.gone import x"
     )
-    told = f"code, name = {program!r}, 'dpcore.wire.single.never'"
+    told = f"code, name = {program!r}, 'dpcore.wire.json_report.never'"
     gone = {(module, name) for module, name in names_in(told) if not is_there(module, name)}
     assert gone == {
         ("dpcore.wire", "nothing"),
         ("dpcore.away", ""),
         ("dpcore.gone", "x"),
-        ("dpcore.wire.single.never", ""),
+        ("dpcore.wire.json_report.never", ""),
     }

@@ -16,8 +16,9 @@ from dpcore import cli
 from dpcore.errors import SchemeError
 from dpcore.laboratory.benchmarks.accuracy import Accuracy
 from dpcore.laboratory.plots.accuracy import plot_fits, plot_ratios
-from dpcore.laboratory.studies import accuracy, accuracy_aims, metrics
+from dpcore.laboratory.studies import accuracy, metrics
 from dpcore.laboratory.studies.accuracy import Cell
+from dpcore.laboratory.studies.aims import accuracy as accuracy_aims
 from dpcore.laboratory.studies.contestants import contestants
 from dpcore.results import plots, warehouse
 

@@ -11,15 +11,18 @@ import pytest
 from dpcore._random import secure, seeded
 from dpcore.errors import SchemeError
 from dpcore.laboratory.central.base import CuratorMechanism
-from dpcore.laboratory.central.continuous_exponential import ContinuousExponential, Interval, RankLoss
-from dpcore.laboratory.central.inverse_sensitivity import InverseSensitivity, median
-from dpcore.laboratory.central.joint_quantiles import JointExp
+from dpcore.laboratory.central.densities.orthogonal_series import PerturbedSeries
+from dpcore.laboratory.central.densities.perturbed_histogram import PerturbedHistogram
+from dpcore.laboratory.central.densities.smoothed_histogram import SmoothedHistogram
+from dpcore.laboratory.central.exponential.continuous_exponential import ContinuousExponential, Interval, RankLoss
+from dpcore.laboratory.central.exponential.inverse_sensitivity import InverseSensitivity, median
+from dpcore.laboratory.central.exponential.joint_quantiles import JointExp
+from dpcore.laboratory.central.exponential.released_samples import (
+    kolmogorov_smirnov_mechanism,
+    orthogonal_series_mechanism,
+)
 from dpcore.laboratory.central.laplace_mechanism import LaplaceMechanism, ReportNoisyMax
-from dpcore.laboratory.central.orthogonal_series import PerturbedSeries
-from dpcore.laboratory.central.perturbed_histogram import PerturbedHistogram
 from dpcore.laboratory.central.queries import Mean
-from dpcore.laboratory.central.released_samples import kolmogorov_smirnov_mechanism, orthogonal_series_mechanism
-from dpcore.laboratory.central.smoothed_histogram import SmoothedHistogram
 from dpcore.laboratory.central.truncated_mean import SmoothMean
 from dpcore.privacy.budget import Budget
 

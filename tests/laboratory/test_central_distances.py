@@ -7,11 +7,11 @@ import pytest
 import scipy
 
 from dpcore._random import seeded
-from dpcore.laboratory.central.distances import distances, kolmogorov_smirnov, squared_l2
-from dpcore.laboratory.central.perturbed_histogram import PerturbedHistogram
-from dpcore.laboratory.central.releases import HistogramRelease, histogram
-from dpcore.laboratory.central.small_ball import accuracy_bound, small_ball_probability, smallest_radius
-from dpcore.laboratory.central.smoothed_histogram import SmoothedHistogram
+from dpcore.laboratory.central.densities.distances import distances, kolmogorov_smirnov, squared_l2
+from dpcore.laboratory.central.densities.perturbed_histogram import PerturbedHistogram
+from dpcore.laboratory.central.densities.releases import HistogramRelease, histogram
+from dpcore.laboratory.central.densities.smoothed_histogram import SmoothedHistogram
+from dpcore.laboratory.central.exponential.small_ball import accuracy_bound, small_ball_probability, smallest_radius
 from dpcore.populations import Beta
 from dpcore.privacy.budget import Budget
 

@@ -11,17 +11,18 @@ import pytest
 
 from dpcore._random import seeded
 from dpcore.errors import InvalidRecord, SchemeError
-from dpcore.laboratory.central import integer_law
-from dpcore.laboratory.central.approximate_exponential import (
+from dpcore.laboratory.central.densities.distances import kolmogorov_smirnov
+from dpcore.laboratory.central.densities.orthogonal_series import distance_sensitivity
+from dpcore.laboratory.central.densities.releases import series_estimate
+from dpcore.laboratory.central.exponential import integer_weights
+from dpcore.laboratory.central.exponential.approximate_exponential import (
     ApproximateExponential,
     kolmogorov_smirnov_loss,
     series_loss,
 )
-from dpcore.laboratory.central.distances import kolmogorov_smirnov
-from dpcore.laboratory.central.exponential_mechanism import ExponentialMechanism, on_lattice
-from dpcore.laboratory.central.integer_law import largest_ratio
-from dpcore.laboratory.central.orthogonal_series import distance_sensitivity
-from dpcore.laboratory.central.released_samples import (
+from dpcore.laboratory.central.exponential.exponential_mechanism import ExponentialMechanism, on_lattice
+from dpcore.laboratory.central.exponential.integer_weights import largest_ratio
+from dpcore.laboratory.central.exponential.released_samples import (
     LatticeSamples,
     kolmogorov_smirnov_mechanism,
     kolmogorov_smirnov_size,
@@ -29,7 +30,6 @@ from dpcore.laboratory.central.released_samples import (
     orthogonal_series_size,
     series_terms,
 )
-from dpcore.laboratory.central.releases import series_estimate
 from dpcore.privacy.budget import Budget
 from tests.helpers.statistical import law_agrees
 
@@ -133,7 +133,7 @@ def test_draws_are_from_whole_masses_beyond_a_floats_digits(monkeypatch: pytest.
     measure = np.array([2**53, 1, 5])
     mechanism = ExponentialMechanism(ONE, lambda _: np.array([0, 0, 1]), 1, range(3), measure)
     measure[:] = -1  # the mechanism keeps its own
-    monkeypatch.setattr(integer_law, "draw", draw)
+    monkeypatch.setattr(integer_weights, "draw", draw)
     mechanism.draw(None, 1, seeded(1))
     assert Fraction(*seen[0]) == (2**53 + 1) / (5 * mechanism.ratio)
     assert seen[1] == [2**53, 1]
@@ -141,7 +141,7 @@ def test_draws_are_from_whole_masses_beyond_a_floats_digits(monkeypatch: pytest.
 
 def test_integer_draws_follow_weights_beyond_a_word() -> None:
     weights = [5 << 90, 3 << 90, 2 << 90]
-    counts = np.bincount(integer_law.draw(weights, 5000, seeded(1)), minlength=3)
+    counts = np.bincount(integer_weights.draw(weights, 5000, seeded(1)), minlength=3)
     assert law_agrees(counts, np.array([5.0, 3.0, 2.0]))
     assert not law_agrees(counts, np.array([5.0, 3.0, 3.0]))
 
@@ -150,7 +150,7 @@ def test_integer_draws_follow_weights_beyond_a_word() -> None:
 @pytest.mark.parametrize("epsilon", ["0.01", "1", "ln 3", "0.5 + ln 2"])
 def test_the_rational_stays_above_the_exponential_and_near_it(epsilon: str, divisor: int) -> None:
     budget = Budget.parse(epsilon)
-    q = integer_law.ratio_above(budget, divisor)
+    q = integer_weights.ratio_above(budget, divisor)
     assert q**-divisor <= budget.ratio_floor
     assert 1 - q >= Fraction(1 - exp(-float(budget) / divisor)) * Fraction(999, 1000)
 

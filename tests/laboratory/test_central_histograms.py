@@ -11,11 +11,11 @@ import pytest
 
 from dpcore._random import seeded
 from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
-from dpcore.laboratory.central.integer_law import largest_ratio, law
-from dpcore.laboratory.central.perturbed_histogram import PerturbedHistogram
+from dpcore.laboratory.central.densities.perturbed_histogram import PerturbedHistogram
+from dpcore.laboratory.central.densities.releases import histogram, series_estimate
+from dpcore.laboratory.central.densities.smoothed_histogram import SmoothedHistogram, privacy_loss
+from dpcore.laboratory.central.exponential.integer_weights import largest_ratio, law
 from dpcore.laboratory.central.queries import PARTS
-from dpcore.laboratory.central.releases import histogram, series_estimate
-from dpcore.laboratory.central.smoothed_histogram import SmoothedHistogram, privacy_loss
 from dpcore.privacy.budget import Budget
 
 ONE = Budget.parse(1)

@@ -11,9 +11,10 @@ import pytest
 
 from dpcore._random import seeded
 from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
-from dpcore.laboratory.central import integer_law, majority
-from dpcore.laboratory.central.integer_law import largest_ratio
-from dpcore.laboratory.central.inverse_sensitivity import (
+from dpcore.laboratory.central import majority
+from dpcore.laboratory.central.exponential import integer_weights
+from dpcore.laboratory.central.exponential.integer_weights import largest_ratio
+from dpcore.laboratory.central.exponential.inverse_sensitivity import (
     InverseSensitivity,
     Majority,
     MeanOfBits,
@@ -75,11 +76,11 @@ def test_every_pair_of_neighbours_is_within_the_budget(
 
 
 def test_without_its_factor_2_the_mean_is_not_private() -> None:
-    q = integer_law.ratio_above(ONE, 1)
+    q = integer_weights.ratio_above(ONE, 1)
     laws = []
     for ones in (0, 1):
-        weights = integer_law.powers(q, range(6))
-        laws.append(integer_law.law([weights[abs(s - ones)] for s in range(6)]))
+        weights = integer_weights.powers(q, range(6))
+        laws.append(integer_weights.law([weights[abs(s - ones)] for s in range(6)]))
     ratio = largest_ratio(*laws)
     assert ratio is not None
     assert ratio > ONE.ratio_floor

@@ -10,8 +10,8 @@ import pytest
 
 from dpcore._random import seeded
 from dpcore.errors import SchemeError
-from dpcore.laboratory.central import integer_law
-from dpcore.laboratory.central.continuous_exponential import (
+from dpcore.laboratory.central.exponential import integer_weights
+from dpcore.laboratory.central.exponential.continuous_exponential import (
     STEPS,
     ContinuousExponential,
     Interval,
@@ -19,8 +19,8 @@ from dpcore.laboratory.central.continuous_exponential import (
     RankLoss,
     SmoothedDistance,
 )
-from dpcore.laboratory.central.integer_law import largest_ratio
-from dpcore.laboratory.central.joint_quantiles import JointExp
+from dpcore.laboratory.central.exponential.integer_weights import largest_ratio
+from dpcore.laboratory.central.exponential.joint_quantiles import JointExp
 from dpcore.privacy.budget import Budget
 from tests.helpers.statistical import law_agrees
 
@@ -73,7 +73,7 @@ def test_draws_follow_the_pieces() -> None:
     edges, weights = mechanism.weights(records)
     drawn = mechanism.draw(records, 2000, seeded(1))
     counts = np.histogram(drawn * STEPS, bins=edges)[0]
-    law = np.array([float(p) for p in integer_law.law(weights)])
+    law = np.array([float(p) for p in integer_weights.law(weights)])
     assert law_agrees(counts, law)
     assert not law_agrees(counts, law**1.4)
 
@@ -91,8 +91,8 @@ def test_an_atom_breaks_the_rank_and_not_the_smoothed_distance() -> None:
 def brute_force(mechanism: JointExp, cells: tuple[int, ...]) -> tuple[list[tuple[int, ...]], tuple[Fraction, ...]]:
     answers = list(combinations_with_replacement(range(mechanism.cells), len(mechanism.orders)))
     losses = [mechanism.loss(np.array(cells), np.array(answer)) for answer in answers]
-    weights = integer_law.powers(mechanism.ratio, losses)
-    return answers, integer_law.law([weights[loss] for loss in losses])
+    weights = integer_weights.powers(mechanism.ratio, losses)
+    return answers, integer_weights.law([weights[loss] for loss in losses])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from scipy.integrate import trapezoid
 
 from dpcore._random import seeded
 from dpcore.errors import CalibrationError, SchemeError
-from dpcore.laboratory.central.orthogonal_series import (
+from dpcore.laboratory.central.densities.orthogonal_series import (
     LATTICE,
     PerturbedSeries,
     input_cells,
@@ -19,7 +19,7 @@ from dpcore.laboratory.central.orthogonal_series import (
     sensitivity,
     table,
 )
-from dpcore.laboratory.central.releases import SeriesRelease, series_estimate
+from dpcore.laboratory.central.densities.releases import SeriesRelease, series_estimate
 from dpcore.privacy.budget import Budget
 
 ONE = Budget.parse(1)

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from dpcore._random import seeded
-from dpcore.laboratory.central.approximate_exponential import ApproximateExponential, kolmogorov_smirnov_loss
-from dpcore.laboratory.central.released_samples import kolmogorov_smirnov_mechanism
+from dpcore.laboratory.central.exponential.approximate_exponential import (
+    ApproximateExponential,
+    kolmogorov_smirnov_loss,
+)
+from dpcore.laboratory.central.exponential.released_samples import kolmogorov_smirnov_mechanism
 from dpcore.laboratory.studies.documents import garivier
 from dpcore.laboratory.studies.documents import wasserman_zhou as wz
 from dpcore.privacy.budget import Budget

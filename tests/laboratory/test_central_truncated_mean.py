@@ -23,7 +23,7 @@ from dpcore.laboratory.central.truncated_mean import (
     projected,
     risk_bound,
 )
-from dpcore.mechanisms import discrete_gaussian
+from dpcore.mechanisms.noise import discrete_gaussian
 from dpcore.privacy.budget import Budget
 from tests.helpers.statistical import draws_for_variance, law_agrees, mean_agrees, variance_agrees
 

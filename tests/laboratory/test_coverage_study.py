@@ -23,9 +23,11 @@ from dpcore.functionals import Functional, parse
 from dpcore.laboratory.benchmarks.coverage import Coverage
 from dpcore.laboratory.benchmarks.option import Place
 from dpcore.laboratory.plots.coverage import plot_coverage
-from dpcore.laboratory.studies import coverage, coverage_aims, targets
+from dpcore.laboratory.studies import coverage
+from dpcore.laboratory.studies.aims import coverage as coverage_aims
 from dpcore.laboratory.studies.coverage import Cell
-from dpcore.laboratory.studies.targets import target
+from dpcore.laboratory.studies.targets import densities as targets
+from dpcore.laboratory.studies.targets.densities import target
 from dpcore.results import plots, warehouse
 from tests.helpers.cases import of_each_kind
 

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from dpcore.laboratory.benchmarks.rates import Rates
-from dpcore.laboratory.studies import rates, rates_aims
-from dpcore.mechanisms import discrete_laplace
+from dpcore.laboratory.studies import rates
+from dpcore.laboratory.studies.aims import rates as rates_aims
+from dpcore.mechanisms.noise import discrete_laplace
 
 pytestmark = pytest.mark.slow
 

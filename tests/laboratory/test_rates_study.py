@@ -16,7 +16,8 @@ from dpcore.errors import SchemeError
 from dpcore.estimation.estimators import Fixed, Projection
 from dpcore.laboratory.benchmarks.rates import Rates
 from dpcore.laboratory.plots.rates import plot_rates
-from dpcore.laboratory.studies import pointwise, rates, rates_aims
+from dpcore.laboratory.studies import pointwise, rates
+from dpcore.laboratory.studies.aims import rates as rates_aims
 from dpcore.laboratory.studies.rates import SELF_SIMILAR
 from dpcore.results import plots, warehouse
 

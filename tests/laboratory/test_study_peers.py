@@ -11,7 +11,7 @@ from dpcore.laboratory.studies import metrics
 from dpcore.laboratory.studies.accuracy import Cell, measure, seed
 from dpcore.laboratory.studies.peers import hierarchy, histogram, square_wave
 from dpcore.laboratory.studies.peers.catalogue import Peer, peers
-from dpcore.laboratory.studies.targets import FINEST, SEVEN, target
+from dpcore.laboratory.studies.targets.densities import FINEST, SEVEN, target
 from tests.helpers.statistical import law_agrees, mean_agrees, variance_agrees
 
 N, EPSILON, DRAWS = 4000, 1.0, 4000

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from dpcore.estimation.estimators.consistency import project_cumulative, project_simplex
+from dpcore.estimation.consistency import project_cumulative, project_simplex
 from dpcore.laboratory.studies.peers import hierarchy, histogram, square_wave
-from dpcore.laboratory.studies.targets import FINEST, target
+from dpcore.laboratory.studies.targets.densities import FINEST, target
 
 
 def report_density(epsilon: float, x: float, z: float) -> float:

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 
 import dpcore as dp
 from dpcore.errors import SchemeError
-from dpcore.laboratory.studies.targets import FINEST, NAMES, SEVEN, Target, target
+from dpcore.laboratory.studies.targets.densities import FINEST, NAMES, SEVEN, Target, target
 from tests.helpers.cases import of_each_kind
 
 DENSITIES = [name for name in NAMES if target(name).has_density]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dpcore.errors import CalibrationError, SchemeError
-from dpcore.mechanisms.named import BY_KIND, BY_TYPE
+from dpcore.mechanisms.registry import BY_KIND, BY_TYPE
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
 

@@ -12,10 +12,10 @@ import pytest
 
 import dpcore as dp
 from dpcore.errors import SchemeError
-from dpcore.estimation.estimators.named import by_name, named
-from dpcore.mechanisms.named import BY_KIND, BY_TYPE
-from dpcore.protocol.keys import LOG_LINEAR
+from dpcore.estimation.registry import by_name, named
+from dpcore.mechanisms.registry import BY_KIND, BY_TYPE
 from dpcore.protocol.simulation import _answer_law
+from dpcore.protocol.syntax.keys import LOG_LINEAR
 
 EVERY = {**BY_TYPE, "plane": BY_KIND["plane"]}
 KINDS: list[tuple[str, Any]] = [(type_, kind) for type_, kinds in EVERY.items() for kind in kinds.values()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dpcore as dp
-from dpcore.mechanisms.choose import choose, oracles
+from dpcore.mechanisms.choice import choose, oracles
 from dpcore.privacy.budget import Budget
 
 BUDGETS = [Budget.parse(text) for text in ("0.25", "0.5", "1", "2", "4", "6")]

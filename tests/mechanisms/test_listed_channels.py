@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from dpcore._random import seeded
-from dpcore.audit.channel import largest_ratio
-from dpcore.audit.likelihood import Pair, hard_pairs, log_ratio
+from dpcore.audit.attacks.likelihood_ratio import Pair, hard_pairs, log_ratio
+from dpcore.audit.enumeration.finite_channel import largest_ratio
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import DyadicWave, HadamardResponse, Mechanism, RandomizedResponse, SquareWave, UnaryEncoding
-from dpcore.mechanisms.observation import FiniteChannel, Listed
+from dpcore.mechanisms.observation_model import FiniteChannel, Listed
 from dpcore.privacy.budget import Budget
-from dpcore.results.poisoning import _contrasted, null_contrasts
+from dpcore.results.checks.poisoning import _contrasted, null_contrasts
 
 ONE = Budget.parse("1")
 WAVES = [SquareWave.design(ONE, cells=16), DyadicWave.design(ONE, cells=8, levels=3)]

@@ -11,14 +11,15 @@ import pytest
 import dpcore as dp
 from dpcore._random import Source
 from dpcore.audit import audit_mechanism
-from dpcore.audit.likelihood import hard_pairs, log_ratio
-from dpcore.audit.lower_bound import lower_bound
+from dpcore.audit.attacks.likelihood_ratio import hard_pairs, log_ratio
+from dpcore.audit.attacks.lower_bound import lower_bound
 from dpcore.errors import InvalidRecord, SchemeError
-from dpcore.mechanisms import Mechanism, Reports, hadamard_response, oracle
-from dpcore.mechanisms.named import BY_KIND, BY_TYPE
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms import Mechanism, Reports
+from dpcore.mechanisms.categorical import frequency_oracle, hadamard_response
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.registry import BY_KIND, BY_TYPE
 from dpcore.privacy.budget import Budget
-from dpcore.rounds.planner.expectation import expected_statistics
+from dpcore.rounds.planning.expected_aggregate import expected_statistics
 
 ONE = Budget.parse("1")
 LARGE = {
@@ -250,9 +251,9 @@ def test_statistics_of_groups_are_those_of_each_group_alone(subtests: pytest.Sub
                 for group in range(7)
             ]
             assert np.array_equal(tables, np.stack(alone))
-            monkeypatch.setattr(oracle, "_HELD", 600)
+            monkeypatch.setattr(frequency_oracle, "_HELD", 600)
             assert np.array_equal(mechanism.statistics_by(reports, groups, 7), tables)  # a few of a group at a time
-            monkeypatch.setattr(oracle, "_GROUP", 0)
+            monkeypatch.setattr(frequency_oracle, "_GROUP", 0)
             monkeypatch.setattr(hadamard_response, "_TABLE", 0)
             assert np.array_equal(mechanism.statistics_by(reports, groups, 7), tables)  # group after group
             assert np.array_equal(tables.sum(axis=0), mechanism.statistics(reports))

@@ -12,10 +12,10 @@ import pytest
 from dpcore.audit import audit_mechanism
 from dpcore.mechanisms import DyadicWave, LocalHashing, Mechanism, SquareWave, SubsetSelection
 from dpcore.mechanisms.calibration.level_sampling import TOTAL
-from dpcore.mechanisms.crossed_wave import CrossedWave
-from dpcore.mechanisms.named import BY_TYPE
+from dpcore.mechanisms.joint.crossed_wave import CrossedWave
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.mechanisms.odds import odds_of, total_variation
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.registry import BY_TYPE
 from dpcore.privacy.budget import Budget
 
 ONE, TOLD = Budget.parse("1"), {"categories": 6, "points": 0, "clients": 10_000}

@@ -22,9 +22,9 @@ from dpcore.mechanisms import (
     SubsetSelection,
     UnaryEncoding,
     _kernels,
-    discrete_laplace,
 )
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.noise import discrete_laplace
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 from tests.helpers.enumeration import EveryDraw, law_of_clients
 

@@ -14,10 +14,10 @@ import pytest
 
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.privacy.shuffling.blanket import Blanket
+from dpcore.privacy.shuffling.central_epsilon import jointly, published
 from dpcore.privacy.shuffling.channel import Level, level_of
 from dpcore.privacy.shuffling.condition import Publication
 from dpcore.privacy.shuffling.contrast import Contrast
-from dpcore.privacy.shuffling.figure import jointly, published
 from dpcore.privacy.shuffling.kinds import Kinds
 from dpcore.privacy.shuffling.two_categories import TwoCategories
 

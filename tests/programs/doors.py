@@ -35,9 +35,9 @@ import pyarrow as pa
 
 import dpcore as dp
 from dpcore import pipeline, wire
-from dpcore.collector.sealing import landing
+from dpcore.collector.store.sealing import landing
 from dpcore.protocol.aggregates import Aggregate
-from dpcore.wire.ids import read_names
+from dpcore.wire.report_ids import read_names
 from tests.helpers import collectors
 from tests.helpers.collectors import SCHEME, Sender, Serving
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import dpcore as dp
 from dpcore import wire
-from dpcore.collector.sealing import landing
+from dpcore.collector.store.sealing import landing
 from dpcore.protocol.report import Report, ReportBatch, batch_of
 from dpcore.results.warehouse import query
 from tests.helpers import collectors

@@ -32,7 +32,7 @@ def decoders(runs: int, seed: int, corpus: Path) -> None:
 
     with atheris.instrument_imports(include=["dpcore.wire", "dpcore.protocol.tokens"]):
         from dpcore import wire  # noqa: F401
-        from dpcore.wire import bulk, codec, payload, single  # noqa: F401
+        from dpcore.wire import arrow_stream, json_report, parquet_reports, payload  # noqa: F401
 
     import dpcore as dp
     from dpcore.errors import InvalidReport, RefusedReport
@@ -54,22 +54,22 @@ def decoders(runs: int, seed: int, corpus: Path) -> None:
         scheme, content = schemes[data[0] % len(schemes)], data[1:]
         if data[0] // len(schemes) % 2 == 0:
             try:
-                report = single.read_report(content, scheme)
+                report = json_report.read_report(content, scheme)
             except RefusedReport as refused:
-                if refused.reason not in single.REASONS:
+                if refused.reason not in json_report.REASONS:
                     raise
                 return
-            assert single.write_report(report, scheme) == content
+            assert json_report.write_report(report, scheme) == content
             assert settled(dp.aggregate(scheme, batch_of([report]))) == 1
         else:
             try:
-                rows = bulk.read_stream(content, scheme)
+                rows = arrow_stream.read_stream(content, scheme)
             except InvalidReport:
                 return
-            taken = rows.where(bulk.judge(rows) == 0)
+            taken = rows.where(arrow_stream.judge(rows) == 0)
             file = corpus.parent / "segment.parquet"
-            file.write_bytes(bulk.write_segment(scheme, "", [taken.to_bytes()], {}))
-            assert settled(dp.aggregate(scheme, codec.read_reports(file, scheme))) == len(taken)
+            file.write_bytes(arrow_stream.write_segment(scheme, "", [taken.to_bytes()], {}))
+            assert settled(dp.aggregate(scheme, parquet_reports.read_reports(file, scheme))) == len(taken)
 
     options = [
         f"-runs={runs}",
@@ -114,7 +114,7 @@ def requests(examples: int, seed: int, minutes: float = MINUTES) -> int:
     import schemathesis
     from schemathesis.checks import CHECKS, load_all_checks
 
-    from dpcore.collector.access import RIGHTS, Access, add_key
+    from dpcore.collector.http.access_keys import RIGHTS, Access, add_key
     from tests.helpers import collectors
     from tests.helpers.collectors import Sender
 

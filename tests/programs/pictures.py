@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 import dpcore as dp
 from dpcore.laboratory.plots.curves import plot_curves
 from dpcore.laboratory.studies.peers import square_wave
-from dpcore.laboratory.studies.targets import target
+from dpcore.laboratory.studies.targets.densities import target
 from dpcore.results.plots import style
 
 FOLDER = Path(__file__).parents[2] / "data/guide/pictures"

@@ -11,13 +11,13 @@ import pytest
 
 import dpcore as dp
 from dpcore import pipeline, populations
-from dpcore.audit.averaging import value_of
+from dpcore.audit.attacks.averaging import value_of
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.functionals import Mean
-from dpcore.mechanisms.named import BY_KIND
+from dpcore.mechanisms.registry import BY_KIND
 from dpcore.protocol.revision import revise
 from dpcore.protocol.simulation import category_law
-from dpcore.results.tables import truths
+from dpcore.results.tables.round_tables import truths
 from tests.helpers.statistical import law_agrees
 
 ASKED = '[attributes.a]\ntype = "categorical"\nepsilon = 1\n'

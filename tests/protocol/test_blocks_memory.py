@@ -12,7 +12,7 @@ import pytest
 # 1,000 where they had freed 2 MiB at once, because glibc then returns no block smaller than twice that.
 MEASURED = """
 import resource
-from dpcore.protocol.blocks import keep_memory
+from dpcore.protocol.records.blocks import keep_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -13,8 +13,8 @@ import pytest
 
 import dpcore as dp
 from dpcore.errors import InvalidRecord
-from dpcore.protocol.arrows import as_columns
-from dpcore.protocol.blocks import Table
+from dpcore.protocol.records.arrow_columns import as_columns
+from dpcore.protocol.records.blocks import Table
 
 SCHEME = """
 name = "columns"

@@ -11,10 +11,10 @@ import pytest
 
 from dpcore.errors import SchemeError
 from dpcore.functionals import KINDS
-from dpcore.mechanisms.named import IN_SCHEMES
-from dpcore.protocol import keys
-from dpcore.protocol.json_schema import json_schema
+from dpcore.mechanisms.registry import IN_SCHEMES
 from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.syntax import keys
+from dpcore.protocol.syntax.json_schema import json_schema
 from tests.helpers.schemes import SMALL
 
 SCHEMA = json_schema()

@@ -10,8 +10,8 @@ import pytest
 import dpcore as dp
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.functionals import group
-from dpcore.protocol import label
-from dpcore.protocol.labelled import members
+from dpcore.protocol.domain import label
+from dpcore.protocol.label_sums import members
 from dpcore.protocol.report import Answers, ReportBatch
 from dpcore.wire import read_aggregate, read_report, read_reports, write_aggregate, write_report, write_reports
 

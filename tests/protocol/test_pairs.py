@@ -17,9 +17,9 @@ import dpcore as dp
 from dpcore import pipeline, populations, wire
 from dpcore.errors import InvalidReport, SchemeError, SchemeMismatch
 from dpcore.mechanisms import Reports
-from dpcore.protocol import pairs
 from dpcore.protocol.aggregates import Aggregate
-from dpcore.protocol.labelled import Labelled
+from dpcore.protocol.domain import pairs
+from dpcore.protocol.label_sums import Labelled
 from dpcore.protocol.report import Answers, ReportBatch, batch_of
 
 KINDS = {

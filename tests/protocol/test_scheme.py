@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from dpcore.errors import InvalidRecord, SchemeError
-from dpcore.mechanisms.declared import Option
-from dpcore.mechanisms.named import BY_TYPE
+from dpcore.mechanisms.declaration import Option
+from dpcore.mechanisms.registry import BY_TYPE
 from dpcore.privacy.budget import Budget
-from dpcore.protocol import keys
 from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.syntax import keys
 
 
 def test_canonical_text_reads_back_to_the_same_digest(small: Scheme) -> None:

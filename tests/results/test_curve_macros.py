@@ -11,7 +11,7 @@ import pytest
 import dpcore as dp
 from dpcore import pipeline
 from dpcore.errors import WarehouseError
-from dpcore.results import tables
+from dpcore.results.tables import round_tables
 from dpcore.results.warehouse import land, query
 from tests.helpers import warehouses
 from tests.helpers.kept_open import kept_open
@@ -58,7 +58,7 @@ def estimates(round_: pipeline.Round) -> dict[tuple[str, str], dp.DensityEstimat
 @pytest.fixture(scope="module")
 def path(round_: pipeline.Round, tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = warehouses.put(tmp_path_factory.mktemp("curves") / "w.duckdb")
-    whole = tables.tables_of(round_)
+    whole = round_tables.tables_of(round_)
     curves, numbers = whole["densities"], whole["functionals"]  # of which atoms at a bound are some
     group = curves[curves["attribute"] == "age"].assign(attribute="income", given=GROUP)
     with kept_open():
@@ -77,7 +77,7 @@ def test_at_grid_points_a_density_is_pythons(
     path: Path, estimates: dict[tuple[str, str], dp.DensityEstimate], attribute: str, given: str
 ) -> None:
     est = estimates[attribute, given]
-    for x in np.linspace(0, 100, tables.POINTS)[[0, 1, 37, 100, 199, 200]]:
+    for x in np.linspace(0, 100, round_tables.POINTS)[[0, 1, 37, 100, 199, 200]]:
         low, high = est.band(x)
         found = ask(path, f"density_at('{attribute}', {x})", given, "density", "low", "high")
         assert found == pytest.approx([float(est(x)), low[0], high[0]], abs=1e-9)
@@ -89,7 +89,7 @@ def test_at_grid_points_a_share_is_pythons(
 ) -> None:
     """Atoms are in it: of the lower bound where it begins there, of the upper one where it ends there."""
     est = estimates[attribute, given]
-    frame = est.to_frame(tables.POINTS)  # whose band, unlike `cdf_band`, is in rising order
+    frame = est.to_frame(round_tables.POINTS)  # whose band, unlike `cdf_band`, is in rising order
     x, lows, highs = (frame[name].to_numpy() for name in ("x", "cdf_low", "cdf_high"))
     for i, j in ((10, 150), (0, 50), (0, 0), (40, 200), (199, 200), (0, 200), (60, 60)):
         (low_a, low_b), (high_a, high_b) = lows[[i, j]], highs[[i, j]]
@@ -115,7 +115,7 @@ def test_a_quantile_is_that_of_the_landed_curve_and_next_to_pythons(
     path: Path, estimates: dict[tuple[str, str], dp.DensityEstimate], attribute: str, given: str
 ) -> None:
     est = estimates[attribute, given]
-    frame, (left, right) = est.to_frame(tables.POINTS), est.atoms
+    frame, (left, right) = est.to_frame(round_tables.POINTS), est.atoms
     assert (left > 0.05 and right > 0.1) == ((attribute, given) == ("income", ""))
     x, cdf, cdf_low, cdf_high = (frame[name].to_numpy(copy=True) for name in ("x", "cdf", "cdf_low", "cdf_high"))
     cdf[-1] -= right  # the curve jumps there

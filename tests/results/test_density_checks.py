@@ -7,7 +7,7 @@ import pytest
 
 import dpcore as dp
 from dpcore.pipeline import estimate_all
-from dpcore.results.tables import tables_of
+from dpcore.results.tables.round_tables import tables_of
 
 SCHEME = dp.Scheme.from_toml(
     """name = "s"

@@ -14,8 +14,8 @@ from scipy import stats
 import dpcore as dp
 from dpcore.pipeline import estimate_all
 from dpcore.populations import consumer_expenditure
-from dpcore.results.changes import CERTAINTY, between_groups, between_rounds, drift_checks
-from dpcore.results.tables import _frequencies, _functionals, truths
+from dpcore.results.tables.comparisons import CERTAINTY, between_groups, between_rounds, drift_checks
+from dpcore.results.tables.round_tables import _frequencies, _functionals, truths
 
 pytestmark = pytest.mark.slow
 TEXT = """

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import dpcore as dp
-from dpcore.estimation.estimators.named import named
-from dpcore.estimation.estimators.weighted import estimate_weighted
-from dpcore.estimation.weighting import Margins, rake
+from dpcore.estimation.registry import named
+from dpcore.estimation.weighting.raking import Margins, rake
+from dpcore.estimation.weighting.weighted_estimates import estimate_weighted
 from dpcore.results.warehouse import query
 
 MANY = [f"c{i}" for i in range(40)]

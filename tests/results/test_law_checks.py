@@ -11,7 +11,7 @@ import pytest
 import dpcore as dp
 from dpcore.pipeline import estimate_all
 from dpcore.results.pages import publish
-from dpcore.results.tables import tables_of
+from dpcore.results.tables.round_tables import tables_of
 from tests.helpers import undrawn
 
 SCHEME = """name = "s"

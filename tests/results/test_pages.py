@@ -17,10 +17,10 @@ import pandas as pd
 import pytest
 
 from dpcore.errors import MigrationError, WarehouseError
-from dpcore.mechanisms.named import BY_KIND
+from dpcore.mechanisms.registry import BY_KIND
 from dpcore.results.pages import publish
-from dpcore.results.pages.words import factor_of, name_of, what_leaves
-from dpcore.results.reading import phrase, rounded
+from dpcore.results.pages.vocabulary import factor_of, name_of, what_leaves
+from dpcore.results.text.phrases import phrase, rounded
 from dpcore.results.warehouse import (
     REHEARSAL,
     Landing,

@@ -12,13 +12,13 @@ import pytest
 
 import dpcore as dp
 from dpcore import pipeline
-from dpcore.cli.findings import render
+from dpcore.cli.round_summary import render
 from dpcore.results import plots, warehouse
 from dpcore.results.pages import pieces, publish
 from dpcore.results.plots import style
 from dpcore.results.plots.joint import joint_figure, with_independent
-from dpcore.results.tables import tables_of
-from dpcore.results.together import Side, read_number, read_test
+from dpcore.results.tables.round_tables import tables_of
+from dpcore.results.text.joint_phrases import Side, read_number, read_test
 
 WAGE, SCHOOL, JOB = Side("wage", "USD a week", 0, 1500, True), Side("years_of_school", "years", 0, 18), Side("job")
 NOTHING = dict.fromkeys(("estimate", "low", "high", "reason"))

@@ -23,7 +23,7 @@ from dpcore.results.plots import (
     svg,
 )
 from dpcore.results.plots.distribution import CURVE
-from dpcore.results.plots.kind import everyone, with_bands_at_once
+from dpcore.results.plots.picture_kind import everyone, with_bands_at_once
 from dpcore.results.plots.truth import beside_truth
 from dpcore.results.warehouse.views import RESULTS
 

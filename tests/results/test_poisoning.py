@@ -12,11 +12,11 @@ import pytest
 import dpcore as dp
 from dpcore import wire
 from dpcore.errors import SchemeError
+from dpcore.estimation.diagnostics.evidence import Sensitivity
+from dpcore.estimation.diagnostics.poisoning_sensitivity import averaged, group_averaged
 from dpcore.estimation.estimators import Fixed, Projection
-from dpcore.estimation.estimators.sensitivity import averaged, group_averaged
-from dpcore.estimation.support import Sensitivity
 from dpcore.functionals import Cdf, Entropy, Mean, Quantile
-from dpcore.laboratory import attacks, gains
+from dpcore.laboratory import attack_gains, attacks
 from dpcore.laboratory.attacks import Attack, MaximalGain, MaximalInfluence, RandomItem, RandomReports, poisoned
 from dpcore.mechanisms import (
     DyadicWave,
@@ -29,11 +29,11 @@ from dpcore.mechanisms import (
     SubsetSelection,
     UnaryEncoding,
 )
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 from dpcore.protocol import tokens
 from dpcore.protocol.report import Answers, ReportBatch, batch_of
-from dpcore.results import poisoning
+from dpcore.results.checks import poisoning
 
 LN3 = Budget.parse("ln 3")
 ORACLES: dict[str, Any] = {
@@ -204,7 +204,7 @@ def test_attacks_gain_what_theory_says_and_no_more_than_the_bound(name: str, att
     statistics = poisoned(mechanism, honest, ATTACKS[attack], malicious, dp.seeded(2))
     before, after = model.frequencies(honest, n), model.frequencies(statistics, n + malicious)
     gain = (after - before)[list(TARGETS)].sum()
-    expected = gains.gain(mechanism, ATTACKS[attack], TARGETS, before[list(TARGETS)].sum())
+    expected = attack_gains.gain(mechanism, ATTACKS[attack], TARGETS, before[list(TARGETS)].sum())
     error = beta * R / float(model.contrast) / 2 / np.sqrt(malicious)  # supports are between 0 and R
     assert abs(gain - beta * expected) <= 5 * error
     exposure = averaged(mechanism, statistics, n + malicious, n)
@@ -221,8 +221,10 @@ def test_attacks_gain_what_theory_says_and_no_more_than_the_bound(name: str, att
 def test_the_gains_are_those_of_the_paper(oracle: str, attack: str) -> None:
     mechanism = ORACLES[oracle].design(LN3, categories=2003)
     epsilon = float(np.log(3))
-    stated = gains.printed(oracle, attack, epsilon=epsilon, categories=2003, targets=2, frequency=0.1)
-    ours = gains.gain(mechanism, ATTACKS["random item"] if attack == "random item" else _two(attack), (1, 2), 0.1)
+    stated = attack_gains.printed(oracle, attack, epsilon=epsilon, categories=2003, targets=2, frequency=0.1)
+    ours = attack_gains.gain(
+        mechanism, ATTACKS["random item"] if attack == "random item" else _two(attack), (1, 2), 0.1
+    )
     # 2,003 residues fall into four bins of 500 and 501; the paper's hash values are independent
     assert ours == pytest.approx(stated, abs=2e-3 if oracle == "local_hashing" else 1e-4, rel=1e-4)
 
@@ -233,7 +235,7 @@ def _two(attack: str) -> Attack:
 
 def test_gains_are_refused_where_nobody_knows_them() -> None:
     with pytest.raises(SchemeError, match="frequency oracles"):
-        gains.gain(SquareWave.design(LN3), RandomItem((1,)), (1,), 0.1)
+        attack_gains.gain(SquareWave.design(LN3), RandomItem((1,)), (1,), 0.1)
 
 
 def test_disguised_reports_have_as_many_ones_as_honest_ones() -> None:

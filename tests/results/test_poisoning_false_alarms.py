@@ -9,7 +9,7 @@ from scipy.stats import binom, chi2
 from dpcore.laboratory.studies.poisoning import DENSITIES, ORACLES, Trial
 from dpcore.mechanisms import DyadicWave, UnaryEncoding
 from dpcore.privacy.budget import Budget
-from dpcore.results import poisoning
+from dpcore.results.checks import poisoning
 from tests.helpers.statistical import P_VALUE
 
 pytestmark = pytest.mark.slow

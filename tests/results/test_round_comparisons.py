@@ -13,14 +13,15 @@ import pytest
 
 import dpcore as dp
 from dpcore import populations
-from dpcore.cli.findings import render
+from dpcore.cli.round_summary import render
 from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.pipeline import estimate_all
-from dpcore.results import changes, plots, warehouse
-from dpcore.results.changes import CERTAINTY, between_rounds, drift_checks
-from dpcore.results.tables import tables_of
-from dpcore.rounds import estimating, landing, preparing, privatizing, sequence
+from dpcore.results import plots, warehouse
+from dpcore.results.tables import comparisons
+from dpcore.results.tables.comparisons import CERTAINTY, between_rounds, drift_checks
+from dpcore.results.tables.round_tables import tables_of
 from dpcore.rounds.run import Run
+from dpcore.rounds.steps import estimation, landing, preparation, privatization, sequence
 
 SCHEME = """
 name = "consumer_expenditure"
@@ -49,10 +50,10 @@ def land_round(
 ) -> Run:
     file = data / "scheme.toml"
     file.write_text(SCHEME, encoding="utf-8")
-    run = preparing.prepare(file, round_=round_, clients=clients, seed=seed, data=data, again=again)
+    run = preparation.prepare(file, round_=round_, clients=clients, seed=seed, data=data, again=again)
     hands = sequence.Here()
     sequence.collect(run, hands)
-    hands.one(estimating.estimate, run)
+    hands.one(estimation.estimate, run)
     hands.one(landing.land, run)
     return run
 
@@ -174,7 +175,7 @@ def test_a_round_of_other_people_has_drifted_and_says_so(
     shutil.copy(data / "warehouse.duckdb", tmp_path)
     people = populations.by_scheme("consumer_expenditure")
     moved = replace(people, weights={"urban": 0.5, "rural": 0.5})
-    monkeypatch.setattr(privatizing.populations, "by_scheme", lambda name: moved)
+    monkeypatch.setattr(privatization.populations, "by_scheme", lambda name: moved)
     run = land_round(tmp_path, "2026-11-09")
     checks = ask(tmp_path, "from latest_checks where round = '2026-11-09'").set_index("name")
     assert not checks.loc["drift(urban_rural)", "passed"]
@@ -270,7 +271,7 @@ def test_groups_land_with_their_truths_and_one_too_small_is_refused(data: Path) 
 def test_collected_rounds_are_counted_as_independent_and_say_so() -> None:
     before = pd.DataFrame({"seed": [None]})
     for source, seed, part in (("reports", None, "memoised"), ("records", None, None), ("simulated", 3, None)):
-        remark = changes._remark(pd.DataFrame({"source": [source], "seed": [seed]}), before)
+        remark = comparisons._remark(pd.DataFrame({"source": [source], "seed": [seed]}), before)
         assert (remark is None) if part is None else part in remark
 
 

@@ -12,7 +12,7 @@ import pytest
 import dpcore as dp
 from dpcore import pipeline
 from dpcore.errors import WarehouseError
-from dpcore.results import tables
+from dpcore.results.tables import round_tables
 from dpcore.results.warehouse import land, query
 from tests.helpers import warehouses
 from tests.helpers.kept_open import kept_open
@@ -40,12 +40,12 @@ def estimates() -> pipeline.Round:
 def path(estimates: pipeline.Round, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A round for each confidence, in the order of CONFIDENCES."""
     file = warehouses.put(tmp_path_factory.mktemp("unions") / "w.duckdb")
-    whole = tables.tables_of(estimates)
+    whole = round_tables.tables_of(estimates)
     kept = {name: whole[name] for name in ("attributes", "budgets", "categories")}
     with kept_open():
         for i, confidence in enumerate(CONFIDENCES):
             said = {name: replace(one, confidence=confidence) for name, one in estimates.estimates.items()}  # type: ignore[type-var]
-            shares = tables.tables_of(replace(estimates, estimates=said))["frequencies"]
+            shares = round_tables.tables_of(replace(estimates, estimates=said))["frequencies"]
             land(file, landing(a_run(f"r{i}", "x"), kept | {"frequencies": shares}))
     return file
 
@@ -91,7 +91,7 @@ def test_no_category_is_one_line(path: Path, categories: str) -> None:
 
 def test_a_round_that_says_nothing_of_its_covariance_has_no_interval(fresh: Path, estimates: pipeline.Round) -> None:
     """It landed in a warehouse before version 28: its share is known, and how sure it is is not."""
-    whole = tables.tables_of(estimates)
+    whole = round_tables.tables_of(estimates)
     old = whole["attributes"].drop(columns=["own_variance_none", "own_variance_all"])
     kept = {name: whole[name] for name in ("budgets", "categories", "frequencies")}
     land(fresh, landing(a_run("r1", "x"), kept | {"attributes": old}))

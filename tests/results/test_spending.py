@@ -15,14 +15,14 @@ import dpcore as dp
 from dpcore import pipeline, wire
 from dpcore.client import Client
 from dpcore.mechanisms import DyadicWave, RandomizedResponse
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.report import batch_of
 from dpcore.protocol.scheme import Scheme
-from dpcore.results import account as spending
 from dpcore.results import pages, warehouse
-from dpcore.results.account import Known, known_spending, states
-from dpcore.results.tables import scheme_tables, tables_of
+from dpcore.results.tables import spending
+from dpcore.results.tables.round_tables import scheme_tables, tables_of
+from dpcore.results.tables.spending import Known, known_spending, states
 from tests.helpers import undrawn, warehouses
 
 RECORD = {"side": "left", "colour": "red", "height": 1.2, "kind": "cat"}

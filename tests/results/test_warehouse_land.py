@@ -25,7 +25,7 @@ from dpcore.results.warehouse import (
     reader,
     run_id,
 )
-from dpcore.results.warehouse.batches import counted_files
+from dpcore.results.warehouse.landing.counted_batches import counted_files
 from dpcore.results.warehouse.views import RESULTS
 
 START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
@@ -351,7 +351,7 @@ def test_an_interruption_in_mid_transaction_leaves_the_file_as_it_was(path, monk
         if len(inserted) > 12 + 5:  # the rehearsal inserts 12 tables; this is the sixth of the file
             raise KeyboardInterrupt
 
-    module = importlib.import_module("dpcore.results.warehouse.land")
+    module = importlib.import_module("dpcore.results.warehouse.landing.landing")
     real = module._insert
     monkeypatch.setattr(module, "_insert", insert)
     for identity in (run(), run(seed=8)):

@@ -17,8 +17,8 @@ from dpcore.pipeline import privatize
 from dpcore.protocol.report import with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import pages, warehouse
-from dpcore.rounds import landing, preparing, privatizing
 from dpcore.rounds.run import Run
+from dpcore.rounds.steps import landing, preparation, privatization
 from tests.helpers import undrawn
 from tests.helpers.schemes import QUESTION as SCHEME
 
@@ -66,11 +66,11 @@ def test_records_are_charged_before_the_first_of_them_is_privatized(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(privatizing.reporting, "privatize", killed)
+        patch.setattr(privatization.privatization, "privatize", killed)
         with pytest.raises(KeyboardInterrupt):
             undrawn.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
-    run = preparing.prepare(scheme, records=records(tmp_path), round_="r", data=tmp_path)
-    assert len(privatizing.privatize_records(run)) == 1
+    run = preparation.prepare(scheme, records=records(tmp_path), round_="r", data=tmp_path)
+    assert len(privatization.privatize_records(run)) == 1
     rows = ask(
         tmp_path, "select drawings, fresh, memoized_least, memoized_most from composed_budgets where attribute = ''"
     )
@@ -84,17 +84,17 @@ def test_delta_is_charged_of_every_attribute_and_of_the_whole(scheme: Path, tmp_
             text.write(f'finest_level = 2\ncells = 64\nnoise = "discrete_gaussian"\ndelta = {delta}e-6\n')
             text.write('mechanism = "wavelet_laplace"\n')
     pd.DataFrame({"urban_rural": answers(9), "x": 0.5, "y": 0.5}).to_parquet(tmp_path / "people.parquet")
-    run = preparing.prepare(scheme, records=tmp_path / "people.parquet", round_="r", data=tmp_path)
-    privatizing.charge(run, {run.plan.run_id: "r"})
+    run = preparation.prepare(scheme, records=tmp_path / "people.parquet", round_="r", data=tmp_path)
+    privatization.charge(run, {run.plan.run_id: "r"})
     charged = dict(ask(tmp_path, "select attribute, delta from drawings"))
     assert charged == pytest.approx({"": 4e-6, "urban_rural": 0, "x": 1e-6, "y": 3e-6})
 
 
 def test_a_bad_record_is_found_before_anybody_is_charged(scheme: Path, tmp_path: Path) -> None:
     pd.DataFrame({"urban_rural": [*answers(99), "suburban"]}).to_parquet(tmp_path / "people.parquet")
-    run = preparing.prepare(scheme, records=tmp_path / "people.parquet", round_="r", data=tmp_path)
+    run = preparation.prepare(scheme, records=tmp_path / "people.parquet", round_="r", data=tmp_path)
     with pytest.raises(InvalidRecord, match="urban_rural"):
-        privatizing.privatize_records(run)
+        privatization.privatize_records(run)
     assert not (run.folder / "reports").exists()
     assert ask(tmp_path, "from drawings") == []
 
@@ -107,7 +107,7 @@ def test_reports_are_charged_when_a_round_first_sees_them_to_the_round_they_were
         undrawn.run(scheme, reports=tmp_path / "in", round_=DAYS[0], data=tmp_path)
     assert spent(tmp_path) == {DAYS[0]: 2.0}
     send(tmp_path, "more", 60, DAYS[1])
-    preparing.prepare(scheme, reports=tmp_path / "in", round_=DAYS[1], data=tmp_path)
+    preparation.prepare(scheme, reports=tmp_path / "in", round_=DAYS[1], data=tmp_path)
     assert spent(tmp_path) == {DAYS[0]: 2.0, DAYS[1]: 4.0}
     charged = ask(tmp_path, "select round, count(*) from drawings where attribute = '' group by all order by all")
     assert charged == [[DAYS[0], 1], [DAYS[1], 1]]
@@ -117,7 +117,7 @@ def test_reports_are_charged_when_a_round_first_sees_them_to_the_round_they_were
 def test_a_round_of_nothing_but_late_reports_has_the_account_of_all_before_it(scheme: Path, tmp_path: Path) -> None:
     for day in DAYS[:2]:
         send(tmp_path, day, sent_for=day)
-        preparing.prepare(scheme, reports=tmp_path / "in", round_=day, data=tmp_path)
+        preparation.prepare(scheme, reports=tmp_path / "in", round_=day, data=tmp_path)
     send(tmp_path, "late", sent_for=DAYS[1])
     undrawn.run(scheme, reports=tmp_path / "in", round_=DAYS[2], data=tmp_path)
     assert spent(tmp_path) == dict(zip(DAYS[:3], [2.0, 4.0, 4.0], strict=True))
@@ -177,7 +177,7 @@ def test_again_is_said_once(answered: Path, moved: Callable[[Path], Path]) -> No
 
 def test_a_simulation_that_was_replaced_stands_again_where_somebody_says_so(scheme: Path, tmp_path: Path) -> None:
     def simulated(clients: int, again: bool) -> None:
-        run = preparing.prepare(scheme, round_="s", clients=clients, again=again, data=tmp_path)
+        run = preparation.prepare(scheme, round_="s", clients=clients, again=again, data=tmp_path)
         row = replace(landing.row_of(run), accepted=clients, rejected=0)
         warehouse.land(tmp_path / "warehouse.duckdb", warehouse.Landing(row, {}, again))
 

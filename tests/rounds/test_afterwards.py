@@ -20,10 +20,11 @@ from dpcore.errors import SchemeError, WarehouseError
 from dpcore.pipeline import privatize
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
-from dpcore.rounds import backfill, estimating, landing, preparing, sequence
-from dpcore.rounds.backfill import rounds_of
-from dpcore.rounds.cleanup import clean, clean_folder, in_words
+from dpcore.rounds.maintenance import backfill
+from dpcore.rounds.maintenance.backfill import rounds_of
+from dpcore.rounds.maintenance.cleanup import clean, clean_folder, in_words
 from dpcore.rounds.run import Run
+from dpcore.rounds.steps import estimation, landing, preparation, sequence
 from tests.helpers import undrawn
 from tests.helpers.kept_open import kept_open
 from tests.helpers.schemes import QUESTION
@@ -55,9 +56,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with kept_open():
         undrawn.run(scheme, round_="2026-11-02", data=folder)
         sent(folder / "inbox", "a", scheme)
-        late = preparing.prepare(scheme, reports=folder / "inbox", round_="2026-11-04", data=folder, min_clients=0)
+        late = preparation.prepare(scheme, reports=folder / "inbox", round_="2026-11-04", data=folder, min_clients=0)
         sequence.collect(late, sequence.Here())
-        estimating.estimate(late)
+        estimation.estimate(late)
         undrawn.run(scheme, reports=folder / "inbox", round_="2026-11-03", data=folder, min_clients=0)
         sent(folder / "inbox", "b", scheme, "2026-11-05")
         with warehouse.open_for_writing(folder / "warehouse.duckdb") as connection:

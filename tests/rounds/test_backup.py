@@ -22,14 +22,15 @@ import pytest
 
 import dpcore as dp
 from dpcore import wire
-from dpcore.collector.sealing import landing
+from dpcore.collector.store.sealing import landing
 from dpcore.errors import AlreadyLanded, DPCoreError, InvalidReport, TooFewClients
 from dpcore.results import warehouse
 from dpcore.results.warehouse.views import RESULTS
-from dpcore.rounds import backup, sequence
-from dpcore.rounds import landing as drawing
+from dpcore.rounds.maintenance import backup
 from dpcore.rounds.run import Run, newest
-from dpcore.wire.store import FileStore
+from dpcore.rounds.steps import landing as drawing
+from dpcore.rounds.steps import sequence
+from dpcore.wire.ledger_file import FileStore
 from tests.helpers import collectors, undrawn
 from tests.helpers.disks import small_disk
 from tests.helpers.kept_open import kept_open

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 import dpcore as dp
-from dpcore.estimation.estimators.named import named
-from dpcore.estimation.estimators.weighted import estimate_weighted
-from dpcore.estimation.weighting import Weights, rake
+from dpcore.estimation.registry import named
+from dpcore.estimation.weighting.raking import Weights, rake
+from dpcore.estimation.weighting.weighted_estimates import estimate_weighted
 from dpcore.functionals import parse
-from dpcore.rounds import margins
+from dpcore.rounds import population_margins
 
 DATA = Path(__file__).parents[2] / "data"
 MARGINS = DATA / "margins" / "current_population.csv"
@@ -60,12 +60,12 @@ def number(estimate: Any, name: str) -> tuple[float, float, float, float]:
 
 
 def weighted(aggregate: dp.Aggregate, name: str) -> tuple[Any, Weights]:
-    weights = rake(aggregate.labelled.n, margins.read(MARGINS, scheme_of()))
+    weights = rake(aggregate.labelled.n, population_margins.read(MARGINS, scheme_of()))
     return estimate_weighted(aggregate, name, weights, named(scheme_of().attributes[name])), weights
 
 
 def test_the_margins_are_those_of_the_full_file() -> None:
-    known = margins.read(MARGINS, scheme_of())
+    known = population_margins.read(MARGINS, scheme_of())
     cells = scheme_of().encode(people())
     for label in scheme_of().labels.values():
         shares = np.bincount(cells[label.name], minlength=len(label.categories)) / len(people())

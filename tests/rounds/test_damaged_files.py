@@ -19,8 +19,8 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.results.warehouse import export, query, reader
 from dpcore.results.warehouse.migrate import shipped_migrations
 from dpcore.results.warehouse.views import shipped_views
-from dpcore.rounds import aggregating, estimating, landing
 from dpcore.rounds.run import Run
+from dpcore.rounds.steps import aggregation, estimation, landing
 
 ROOT = Path(__file__).parents[2]
 INSURANCE = ROOT / "data/schemes/health_insurance.toml"
@@ -71,8 +71,8 @@ def test_damaged_reports_and_aggregates_are_refused(answered: Path, moved: Calla
     [sums] = (answered / "runs").glob("*/aggregate.parquet")
     for how in DAMAGES:
         for file, refused in (
-            (sent, lambda path: aggregating.aggregate_file(Run.at(folder), path)),
-            (sums, lambda _: estimating.estimate(Run.at(folder))),
+            (sent, lambda path: aggregation.aggregate_file(Run.at(folder), path)),
+            (sums, lambda _: estimation.estimate(Run.at(folder))),
         ):
             path = damage(file, folder / file.name, how)
             with pytest.raises(InvalidReport, match="cut short") as caught:

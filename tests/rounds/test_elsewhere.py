@@ -12,8 +12,8 @@ import pytest
 from dpcore import populations, wire
 from dpcore.errors import DPCoreError, InvalidReport, SchemeError
 from dpcore.results import warehouse
-from dpcore.rounds import aggregating, estimating, landing, preparing, privatizing, sequence
 from dpcore.rounds.run import Run, newest
+from dpcore.rounds.steps import aggregation, estimation, landing, preparation, privatization, sequence
 from tests.helpers import warehouses
 from tests.helpers.schemes import HOUSEHOLDS, QUESTION
 
@@ -37,12 +37,12 @@ def scheme_file(tmp_path: Path) -> Path:
 
 
 def whole_round(scheme: Path, data: str | Path, tmp_path: Path, **options: Any) -> Run:
-    run = preparing.prepare(
+    run = preparation.prepare(
         scheme, round_="2026-11-20", data=wire.location(data), warehouse=tmp_path / "w.duckdb", **options
     )
     made = sequence.privatize(run, sequence.Here())
-    aggregating.merge(run, [aggregating.merge_some(run, [aggregating.aggregate_file(run, each)]) for each in made])
-    estimating.estimate(run)
+    aggregation.merge(run, [aggregation.merge_some(run, [aggregation.aggregate_file(run, each)]) for each in made])
+    estimation.estimate(run)
     return run
 
 
@@ -102,17 +102,17 @@ def test_a_file_elsewhere_is_whole_or_absent(store: Any, scheme_file: Path, tmp_
         wire.write_whole(path, broken)
     assert not path.exists()
     wire.write_bytes(path, b"cut short")
-    run = preparing.prepare(scheme_file, round_="r", data=tmp_path)
-    privatizing.privatize_shard(run, 0)
+    run = preparation.prepare(scheme_file, round_="r", data=tmp_path)
+    privatization.privatize_shard(run, 0)
     with pytest.raises(InvalidReport, match=r"memory://bucket/file\.parquet cannot be read as Parquet"):
-        aggregating.aggregate_file(run, path)
+        aggregation.aggregate_file(run, path)
     with pytest.raises(InvalidReport, match=r"no reports at memory://bucket/absent\.parquet"):
-        aggregating.aggregate_file(run, wire.location("memory://bucket/absent.parquet"))
+        aggregation.aggregate_file(run, wire.location("memory://bucket/absent.parquet"))
 
 
 def test_the_warehouse_is_here(store: Any, scheme_file: Path) -> None:
     with pytest.raises(SchemeError, match="with data at memory://bucket, name it with --warehouse"):
-        preparing.prepare(scheme_file, data=Path("memory://bucket"))
+        preparation.prepare(scheme_file, data=Path("memory://bucket"))
     assert not store.store
 
 

@@ -14,7 +14,7 @@ from dpcore import wire
 from dpcore.errors import AlreadyLanded, WarehouseError
 from dpcore.results import warehouse
 from dpcore.results.warehouse.views import RESULTS
-from dpcore.rounds import cleanup
+from dpcore.rounds.maintenance import cleanup
 from tests.helpers import collectors, undrawn
 from tests.helpers.kept_open import kept_open
 

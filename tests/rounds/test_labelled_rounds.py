@@ -14,12 +14,13 @@ from dpcore import pipeline
 from dpcore.errors import SchemeError
 from dpcore.functionals.group import Group
 from dpcore.protocol.report import with_ids
-from dpcore.results import changes, warehouse
-from dpcore.results import tables as landing_tables
+from dpcore.results import warehouse
 from dpcore.results.pages import publish
-from dpcore.rounds import estimating
-from dpcore.rounds import margins as known_totals
-from dpcore.rounds.preparing import prepare
+from dpcore.results.tables import comparisons
+from dpcore.results.tables import round_tables as landing_tables
+from dpcore.rounds import population_margins as known_totals
+from dpcore.rounds.steps import estimation
+from dpcore.rounds.steps.preparation import prepare
 from dpcore.wire import write_reports
 from tests.helpers import undrawn
 from tests.helpers.kept_open import kept_open
@@ -92,7 +93,7 @@ def tables(folder: Path, text: str, records: pd.DataFrame, margins: str) -> dict
     found = pipeline.estimate_all(aggregate, 50, known_totals.read(file, scheme))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(landing_tables, "checks", lambda *_: pd.DataFrame())
-        return landing_tables.tables_of(found) | {"comparisons": changes.between_groups(found, "r")}
+        return landing_tables.tables_of(found) | {"comparisons": comparisons.between_groups(found, "r")}
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +185,7 @@ def test_a_round_that_lands_again_with_other_reports_shows_no_label(tmp_path: Pa
     ):  # the first's, which do not stand any more; and others that with them would tell what was hidden
         plan = SimpleNamespace(warehouse=file, round="r", run_id="another", min_clients=50)
         run = SimpleNamespace(plan=plan, scheme=scheme)
-        assert "landed before, of other reports" in estimating._told_before(run, sent(n))  # type: ignore[arg-type]
+        assert "landed before, of other reports" in estimation._told_before(run, sent(n))  # type: ignore[arg-type]
 
 
 def test_margins_that_are_none_are_refused_before_anybody_is_asked(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from dpcore import wire
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
-from dpcore.rounds.outbox import Keeping, send
-from dpcore.rounds.preparing import prepare
+from dpcore.rounds.exchange.outgoing_reports import Keeping, send
+from dpcore.rounds.steps.preparation import prepare
 from tests.protocol.test_labels import LABELS
 
 TEXT = """name = "told"

@@ -10,8 +10,8 @@ import pytest
 
 from dpcore import cli
 from dpcore.protocol.scheme import Scheme
-from dpcore.rounds import landing
-from dpcore.rounds.backfill import rounds_of
+from dpcore.rounds.maintenance.backfill import rounds_of
+from dpcore.rounds.steps import landing
 from tests.helpers.orders import BY_DAY, EVENTS, LENGTH, ROUND, Skipped, check_orders
 
 pytestmark = [pytest.mark.slow]

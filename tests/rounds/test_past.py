@@ -15,16 +15,17 @@ import duckdb
 import pytest
 
 from dpcore import cli, wire
-from dpcore.collector.sealing import landing
-from dpcore.collector.store import StoreError
+from dpcore.collector.store.database import StoreError
+from dpcore.collector.store.sealing import landing
 from dpcore.errors import BudgetExceeded, DPCoreError, MigrationError
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import Charge, Ledger
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
 from dpcore.results.warehouse.migrate import shipped_migrations
-from dpcore.rounds import backup, preparing, sequence
-from dpcore.wire.store import FileStore
+from dpcore.rounds.maintenance import backup
+from dpcore.rounds.steps import preparation, sequence
+from dpcore.wire.ledger_file import FileStore
 from tests.helpers import collectors, undrawn
 from tests.vectors.past.freeze import ASKED
 
@@ -114,7 +115,7 @@ def test_a_past_store_knows_what_it_took_and_seals_what_was_in_its_log(
         said = sender.lines(b"\n".join(lines), "/schemes/commute").said
         assert (said["accepted"], said["already_have"]) == (0, 60)
     given = {"reports": landing(into, scheme.digest), "data": past / "new", "min_clients": 0}
-    run = preparing.prepare(past / "question.toml", round_="2026-11-21", **given)
+    run = preparation.prepare(past / "question.toml", round_="2026-11-21", **given)
     sequence.collect(run, sequence.Here())
     counted = wire.read_aggregate(run.aggregate, scheme)
     assert (counted.n, sum(counted.rejected.values())) == (60, 0)

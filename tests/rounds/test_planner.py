@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from dpcore import cli, pipeline
-from dpcore.audit import crowd
+from dpcore.audit import publication
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.functionals import parse
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
-from dpcore.rounds.planner.answer import Aim, Forecast
-from dpcore.rounds.planner.assumed import Assumed
-from dpcore.rounds.planner.expectation import expected_aggregate, expected_statistics
-from dpcore.rounds.planner.limit import of_curve
-from dpcore.rounds.planner.plan import Planner
-from dpcore.rounds.planner.search import least, rounded_clients, rounded_epsilon
+from dpcore.rounds.planning.aims import Aim, Forecast
+from dpcore.rounds.planning.assumed_population import Assumed
+from dpcore.rounds.planning.expected_aggregate import expected_aggregate, expected_statistics
+from dpcore.rounds.planning.lower_bound import of_curve
+from dpcore.rounds.planning.planner import Planner
+from dpcore.rounds.planning.search import least, rounded_clients, rounded_epsilon
 
 PETS = """
 name = "pets"
@@ -58,7 +58,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let plans compare no mechanisms and publish nothing, most of their time, where a test asks for neither."""
     none = Forecast(mechanism="none", error=1e9)
     monkeypatch.setattr(Planner, "_choices", lambda *_: [none])
-    monkeypatch.setattr(crowd, "planned", lambda *_: {})
+    monkeypatch.setattr(publication, "planned", lambda *_: {})
 
 
 @pytest.mark.usefixtures("alone")

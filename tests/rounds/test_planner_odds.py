@@ -15,7 +15,7 @@ from dpcore import cli
 from dpcore.audit import audit_scheme
 from dpcore.errors import SchemeError
 from dpcore.protocol.scheme import Scheme
-from dpcore.rounds.planner.odds import plan_odds
+from dpcore.rounds.planning.odds import plan_odds
 
 YES_NO = {"type": "categorical", "categories": ["yes", "no"], "epsilon": "1"}
 COLOURS = {"type": "categorical", "categories": ["red", "green", "blue"], "epsilon": "2", "mechanism": "unary_encoding"}

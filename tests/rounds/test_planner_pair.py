@@ -10,8 +10,8 @@ import pytest
 import dpcore as dp
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.functionals import Correlation
-from dpcore.rounds.planner.pair import APART, TOGETHER, PairAim, PairPlan
-from dpcore.rounds.planner.plan import Planner
+from dpcore.rounds.planning.joint_plan import APART, TOGETHER, PairAim, PairPlan
+from dpcore.rounds.planning.planner import Planner
 
 SCHEME = """
 name = "both"

@@ -17,8 +17,8 @@ from dpcore._random import seeded
 from dpcore.protocol import tokens
 from dpcore.protocol.report import Report, ReportBatch, with_ids
 from dpcore.protocol.scheme import Scheme
-from dpcore.rounds import preparing, privatizing
 from dpcore.rounds.run import Run
+from dpcore.rounds.steps import preparation, privatization
 from tests.helpers import warehouses
 from tests.helpers.tapes import Hashed, Tape, Written, only
 
@@ -122,13 +122,13 @@ def test_one_person_with_a_ledger_and_no_key_draws_fresh_noise(here: Path, small
 
 def prepared(here: Path, data: str) -> Run:
     warehouses.put(here / data / "warehouse.duckdb")
-    return preparing.prepare(here / "small.toml", records=here / "people.csv", round_="r", data=here / data)
+    return preparation.prepare(here / "small.toml", records=here / "people.csv", round_="r", data=here / data)
 
 
 def test_a_round_of_records_draws_every_word_from_the_operating_system(here: Path, small: Scheme) -> None:
     tape, slow, run = Tape(1), Tape(1), prepared(here, "data")
     with only(tape):
-        [path] = privatizing.privatize_records(run)
+        [path] = privatization.privatize_records(run)
     assert same(small, wire.read_reports(path, small), drawn(small, slow), here)
     assert tape.asked == slow.asked
 
@@ -137,11 +137,13 @@ def test_a_seeded_round_of_records_would_be_noticed(here: Path, monkeypatch: pyt
     run = prepared(here, "data")
     monkeypatch.setattr(Run, "random", property(lambda _: seeded(0)))
     with only(Tape(1)), pytest.raises(AssertionError, match="something else than the operating system"):
-        privatizing.privatize_records(run)
+        privatization.privatize_records(run)
 
 
 def test_two_rounds_of_one_file_differ(here: Path, small: Scheme) -> None:
-    batches = [wire.read_reports(privatizing.privatize_records(prepared(here, data))[0], small) for data in ("a", "b")]
+    batches = [
+        wire.read_reports(privatization.privatize_records(prepared(here, data))[0], small) for data in ("a", "b")
+    ]
     ids = [batch.ids for batch in batches]
     assert ids[0] is not None
     assert ids[1] is not None

@@ -16,16 +16,16 @@ import typer
 import dpcore as dp
 from dpcore import cli, wire
 from dpcore._random import seeded
-from dpcore.collector import sealing
+from dpcore.collector.store import sealing
 from dpcore.errors import InvalidReport, NotEstimable, SchemeError, TooFewClients, WarehouseError
 from dpcore.pipeline import privatize
 from dpcore.protocol.report import ReportBatch, concatenate, with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
-from dpcore.rounds import aggregating, estimating, landing, preparing, privatizing, sequence
-from dpcore.rounds.backfill import rounds_of
-from dpcore.rounds.cleanup import clean, in_words
+from dpcore.rounds.maintenance.backfill import rounds_of
+from dpcore.rounds.maintenance.cleanup import clean, in_words
 from dpcore.rounds.run import Run
+from dpcore.rounds.steps import aggregation, estimation, landing, preparation, privatization, sequence
 from tests.helpers import collectors, landed, undrawn
 
 pytestmark = pytest.mark.slow  # dozens of small rounds
@@ -132,14 +132,14 @@ def test_a_backfill_runs_what_is_missing_and_ends_in_the_same_tables(
 def test_a_backfill_goes_on_after_a_round_that_fails(
     scheme_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    real = estimating.estimate
+    real = estimation.estimate
 
     def refuse(run: Run) -> Path:
         if run.plan.round == DAYS[1]:
             raise NotEstimable("not today")
         return real(run)
 
-    monkeypatch.setattr(estimating, "estimate", refuse)
+    monkeypatch.setattr(estimation, "estimate", refuse)
     with pytest.raises(typer.Exit) as caught:
         cli.backfill(*(datetime.fromisoformat(day) for day in (DAYS[0], DAYS[2])), scheme_file, data=tmp_path)
     assert caught.value.exit_code == 1
@@ -164,7 +164,7 @@ def test_a_backfill_is_of_days(scheme_file: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("module", "step"),
-    [(aggregating, "aggregate_file"), (aggregating, "merge"), (estimating, "estimate"), (landing, "land")],
+    [(aggregation, "aggregate_file"), (aggregation, "merge"), (estimation, "estimate"), (landing, "land")],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_round_that_was_stopped_and_goes_on_ends_in_the_same_tables(
@@ -189,7 +189,7 @@ def test_a_round_that_fails_when_it_is_run_again_stays_landed(
     scheme_file: Path, tmp_path: Path, in_order: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     simulate(scheme_file, tmp_path, *DAYS)
-    monkeypatch.setattr(aggregating, "merge", lambda *_: (_ for _ in ()).throw(NotEstimable("no")))
+    monkeypatch.setattr(aggregation, "merge", lambda *_: (_ for _ in ()).throw(NotEstimable("no")))
     with pytest.raises(NotEstimable):
         simulate(scheme_file, tmp_path, DAYS[1])
     landed.same(in_order, tables(tmp_path))
@@ -201,7 +201,7 @@ def test_two_at_the_same_moment_end_in_the_same_tables(
 ) -> None:
     """Each round twice at once, and all rounds at once; a go that trips over the other's files may be refused, and says so."""
     code = (
-        "import sys; from dpcore import cli; from dpcore.rounds import landing; landing.draw = lambda run: {}\n"
+        "import sys; from dpcore import cli; from dpcore.rounds.steps import landing; landing.draw = lambda run: {}\n"
         "cli.main(['run', *sys.argv[1:]])"
     )
     words = [sys.executable, "-c", code, str(scheme_file), "--data", str(tmp_path), "--round"]
@@ -217,10 +217,10 @@ def test_two_at_the_same_moment_end_in_the_same_tables(
 
 
 def test_a_go_that_began_later_does_not_spoil_the_landing_of_an_earlier_one(scheme_file: Path, tmp_path: Path) -> None:
-    first = preparing.prepare(scheme_file, round_="r", data=tmp_path, flow_run_id="first")
+    first = preparation.prepare(scheme_file, round_="r", data=tmp_path, flow_run_id="first")
     sequence.collect(first, sequence.Here())
-    estimating.estimate(first)
-    second = preparing.prepare(scheme_file, round_="r", data=tmp_path, flow_run_id="second")
+    estimation.estimate(first)
+    second = preparation.prepare(scheme_file, round_="r", data=tmp_path, flow_run_id="second")
     assert second.folder == first.folder
     landing.land(first)
     assert ask(tmp_path, "select state, flow_run_id from runs") == [["landed", "first"]]
@@ -294,9 +294,9 @@ def test_a_report_is_counted_once_whichever_way_it_came(scheme_file: Path, tmp_p
 
 def up_to_landing(scheme_file: Path, reports: Path, day: str, data: Path) -> Run:
     """Estimate a round, and return its run, which is to be landed."""
-    run = preparing.prepare(scheme_file, reports=reports, round_=day, data=data)
+    run = preparation.prepare(scheme_file, reports=reports, round_=day, data=data)
     sequence.collect(run, sequence.Here())
-    estimating.estimate(run)
+    estimation.estimate(run)
     return run
 
 
@@ -396,8 +396,8 @@ def test_cleanup_deletes_what_landed_long_ago_and_never_what_has_not(scheme_file
     waiting = send(scheme_file, inbox, "b", 20, DAYS[1], seed=2)
     with pytest.raises(TooFewClients):
         collect(scheme_file, tmp_path, DAYS[1], min_clients=500)
-    begun = preparing.prepare(scheme_file, round_=DAYS[2], data=tmp_path)
-    privatizing.privatize_shard(begun, 0)
+    begun = preparation.prepare(scheme_file, round_=DAYS[2], data=tmp_path)
+    privatization.privatize_shard(begun, 0)
     before = tables(tmp_path)
 
     assert clean(tmp_path, keep_days=30, reports=inbox, now=later(29)) == []

@@ -12,19 +12,29 @@ import pytest
 
 from dpcore.errors import NotEstimable, TooFewClients
 from dpcore.results import warehouse
-from dpcore.rounds import aggregating, counted, estimating, landing, outbox, preparing, privatizing, sequence, waiting
+from dpcore.rounds.exchange import outgoing_reports
 from dpcore.rounds.run import STEPS, Run, State
+from dpcore.rounds.steps import (
+    aggregation,
+    collected_files,
+    estimation,
+    landing,
+    minimum_clients,
+    preparation,
+    privatization,
+    sequence,
+)
 from tests.helpers import warehouses
 from tests.helpers.schemes import QUESTION, SMALL
 
 pytestmark = pytest.mark.usefixtures("light_warehouses")
 
 WAYS: dict[str, Callable[[Run], Any]] = {
-    "privatize": lambda run: privatizing.privatize_shard(run, 0),
-    "aggregate": lambda run: aggregating.aggregate_file(run, run.reports(0)),
-    "merge": lambda run: aggregating.merge(run, [run.part(run.reports(0))]),
-    "wait": waiting.wait,
-    "estimate": estimating.estimate,
+    "privatize": lambda run: privatization.privatize_shard(run, 0),
+    "aggregate": lambda run: aggregation.aggregate_file(run, run.reports(0)),
+    "merge": lambda run: aggregation.merge(run, [run.part(run.reports(0))]),
+    "wait": minimum_clients.wait,
+    "estimate": estimation.estimate,
     "draw": landing.draw,
     "land": landing.land,
 }
@@ -41,7 +51,7 @@ def prepared(tmp_path: Path) -> Run:
     """A round of simulated people that nobody has begun."""
     scheme = tmp_path / "scheme.toml"
     scheme.write_text(QUESTION, encoding="utf-8")
-    return preparing.prepare(scheme, round_="r", seed=1, data=tmp_path / "data", keep_reports=True)
+    return preparation.prepare(scheme, round_="r", seed=1, data=tmp_path / "data", keep_reports=True)
 
 
 def everything(run: Run) -> dict[Path, bytes]:
@@ -76,11 +86,11 @@ def test_a_run_of_sent_reports_begins_where_they_are_and_its_state_outlives_them
     scheme.write_text(SMALL, encoding="utf-8")
     people = tmp_path / "people.csv"
     people.write_text("side,colour,height\n" + "left,red,1.0\nright,blue,2.0\n" * 100, encoding="utf-8")
-    outbox.send(small, people, tmp_path / "sent")
-    run = preparing.prepare(scheme, reports=tmp_path / "sent", round_="r", data=tmp_path / "data")
+    outgoing_reports.send(small, people, tmp_path / "sent")
+    run = preparation.prepare(scheme, reports=tmp_path / "sent", round_="r", data=tmp_path / "data")
     assert run.state == State.PRIVATIZED
     sequence.collect(run, sequence.Here())
-    for path in counted.collected(run):
+    for path in collected_files.collected(run):
         path.unlink()
     assert Run.at(run.folder).state == State.AGGREGATED
     assert Run.at(run.folder) == run
@@ -91,13 +101,13 @@ def test_asking_writes_nothing(tmp_path: Path, small: Any) -> None:
     scheme.write_text(SMALL, encoding="utf-8")
     people = tmp_path / "people.csv"
     people.write_text("side,colour,height\n" + "left,red,1.0\n" * 20, encoding="utf-8")
-    run = preparing.prepare(scheme, records=people, round_="r", data=tmp_path / "data")
+    run = preparation.prepare(scheme, records=people, round_="r", data=tmp_path / "data")
     before = everything(run)
-    assert "20 clients came, 50 are needed" in waiting.reason(run)
+    assert "20 clients came, 50 are needed" in minimum_clients.reason(run)
     assert run.state == State.PLANNED
-    assert not counted.batches_of(run)
+    assert not collected_files.batches_of(run)
     assert everything(run) == before
-    waiting.wait(run)
+    minimum_clients.wait(run)
     assert list(warehouse.query(run.plan.warehouse, "select state from runs")["state"]) == ["waiting"]
 
 
@@ -106,7 +116,7 @@ def test_a_rehearsals_seed_is_shown_nowhere(tmp_path: Path) -> None:
     scheme.write_text(SMALL, encoding="utf-8")
     people = tmp_path / "people.csv"
     people.write_text("side,colour,height\nleft,red,1.0\n", encoding="utf-8")
-    run = preparing.prepare(scheme, records=people, seed=918273645, round_="r", data=tmp_path / "data")
+    run = preparation.prepare(scheme, records=people, seed=918273645, round_="r", data=tmp_path / "data")
     assert run.rehearsal_seed == 918273645
     assert "918273645" not in repr(run)
     assert pickle.loads(pickle.dumps(run)) == Run(run.folder, run.plan)  # its seed stays here
@@ -118,9 +128,9 @@ def test_a_round_that_is_too_few_waits_wherever_it_goes_on(tmp_path: Path) -> No
     scheme.write_text(SMALL, encoding="utf-8")
     people = tmp_path / "people.csv"
     people.write_text("side,colour,height\n" + "left,red,1.0\n" * 20, encoding="utf-8")
-    run, hands = preparing.prepare(scheme, records=people, round_="r", data=tmp_path / "data"), sequence.Here()
-    files = privatizing.privatize_records(run)  # as before somebody asked for more, and the process was killed since
-    hands.one(aggregating.merge, run, hands.each([aggregating.aggregate_file], run, files))
+    run, hands = preparation.prepare(scheme, records=people, round_="r", data=tmp_path / "data"), sequence.Here()
+    files = privatization.privatize_records(run)  # as before somebody asked for more, and the process was killed since
+    hands.one(aggregation.merge, run, hands.each([aggregation.aggregate_file], run, files))
     with pytest.raises(TooFewClients, match="20 clients came, 50 are needed"):
         sequence.estimate(run, hands)
     assert list(warehouse.query(run.plan.warehouse, "select state from runs")["state"]) == ["waiting"]
@@ -132,9 +142,9 @@ def test_what_an_older_ldpflow_compared_and_judged_before_landing_is_done_anew(t
     )
     (tmp_path / "people.csv").write_text("urban_rural,side\n" + "urban,left\nrural,right\n" * 100, encoding="utf-8")
     given = {"records": tmp_path / "people.csv", "round_": "r", "data": tmp_path / "data"}
-    prepared = preparing.prepare(tmp_path / "scheme.toml", **given)
+    prepared = preparation.prepare(tmp_path / "scheme.toml", **given)
     sequence.collect(prepared, sequence.Here())
-    estimating.estimate(prepared)
+    estimation.estimate(prepared)
     checks, comparisons = (prepared.tables_folder / f"{name}.parquet" for name in ("checks", "comparisons"))
     old = pd.read_parquet(checks)
     judged = [old.iloc[:1].assign(name=name) for name in ("quality(aggregates)", "drift(urban_rural)")]

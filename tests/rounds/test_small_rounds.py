@@ -14,12 +14,14 @@ import pytest
 import dpcore as dp
 from dpcore import cli, pipeline
 from dpcore.errors import AlreadyLanded, NotEstimable, SchemeError, TooFewClients, WarehouseError
-from dpcore.estimation.estimators import groups
+from dpcore.estimation import groups
 from dpcore.protocol.scheme import Scheme
-from dpcore.results import tables, warehouse
+from dpcore.results import warehouse
 from dpcore.results.pages.content import find
-from dpcore.rounds import defaults, landing, preparing, privatizing, sequence
+from dpcore.results.tables import round_tables
+from dpcore.rounds import defaults
 from dpcore.rounds.run import Run, newest
+from dpcore.rounds.steps import landing, preparation, privatization, sequence
 from tests.helpers import undrawn
 from tests.helpers.schemes import QUESTION as SCHEME
 
@@ -97,8 +99,8 @@ def test_groups_of_few_are_withheld_with_the_others_that_would_tell_them(
     told = {name: counts if name == "side" else values for name, values in aggregate.statistics.items()}
     aggregate = type(aggregate)(scheme, n, told, {("height", "side"): table}, aggregate.answered)
     round_ = pipeline.estimate_all(aggregate, 50)
-    monkeypatch.setattr(tables, "checks", lambda *_: pd.DataFrame())  # which take longer than everything else
-    given = tables.tables_of(round_)["aggregates"]["given"]
+    monkeypatch.setattr(round_tables, "checks", lambda *_: pd.DataFrame())  # which take longer than everything else
+    given = round_tables.tables_of(round_)["aggregates"]["given"]
     assert set(given) == ({""} if right == 1 else {"", "side=left", "side=right"})
     [group] = [group for group in round_.groups if group.given == "side=right"]
     if right < 50:
@@ -136,7 +138,7 @@ def test_who_plays_has_a_round_of_their_own_that_is_never_the_days(scheme: Path,
 
 
 def test_a_round_of_far_fewer_reports_than_before_is_told(scheme: Path, tmp_path: Path) -> None:
-    simulated = landing.row_of(preparing.prepare(scheme, round_="r", data=tmp_path))
+    simulated = landing.row_of(preparation.prepare(scheme, round_="r", data=tmp_path))
     for day, clients in enumerate((800, 900, 400), 1):
         own = {
             "run_id": f"{day:016x}",
@@ -174,16 +176,16 @@ def test_a_rehearsal_lands_in_its_own_folder_and_its_seed_nowhere(
         for form in (str(SEED).encode(), SEED.to_bytes(8, "little"), SEED.to_bytes(8, "big")):
             assert form not in content, file
     # The round itself is free.
-    real = preparing.prepare(scheme, records=people(tmp_path, 100), round_="r", data=tmp_path)
+    real = preparation.prepare(scheme, records=people(tmp_path, 100), round_="r", data=tmp_path)
     sequence.collect(real, sequence.Here())
     assert (landing.row_of(real).randomness, real.plan.is_rehearsal) == ("secure", False)
     assert ask(tmp_path, "select distinct drawing from drawings") == [[real.plan.run_id]] != [[folder.name]]
-    later = preparing.prepare(scheme, records=people(tmp_path, 100), seed=SEED, round_="r", data=tmp_path)
+    later = preparation.prepare(scheme, records=people(tmp_path, 100), seed=SEED, round_="r", data=tmp_path)
     sequence.collect(later, sequence.Here())  # newer than the round itself
     assert newest(Scheme.from_toml(scheme), "r", tmp_path) == real
     assert len(list((tmp_path / "runs").iterdir())) == 3  # no two rehearsals of one seed have a name
     with pytest.raises(SchemeError, match="nothing else has one"):  # neither a flow nor a retry
-        privatizing.privatize_records(Run.at(folder))
+        privatization.privatize_records(Run.at(folder))
 
 
 @pytest.mark.parametrize(
@@ -218,7 +220,7 @@ def test_a_round_is_refused_the_name_of_a_trial(scheme: Path, tmp_path: Path) ->
     for given in ({"records": people(tmp_path, 100)}, {"clients": 3}, {}):
         with pytest.raises(SchemeError, match="a round that begins with 0-trial is a trial's"):
             undrawn.run(scheme, round_="0-trial-500", data=tmp_path, **given)
-    own = preparing.prepare(scheme, clients=500, round_="0-trial-500", data=tmp_path)
+    own = preparation.prepare(scheme, clients=500, round_="0-trial-500", data=tmp_path)
     assert (own.plan.round, own.plan.is_trial, landing.row_of(own).trial) == ("0-trial-500", True, True)
 
 
@@ -231,4 +233,4 @@ def test_a_round_is_refused_a_name_that_is_none(scheme: Path, tmp_path: Path) ->
 def test_no_rehearsal_is_of_reports_or_a_flows(scheme: Path, tmp_path: Path) -> None:
     for given in ({"reports": tmp_path}, {"records": people(tmp_path, 100), "flow_run_id": "7"}):
         with pytest.raises(SchemeError, match="a seed is for simulated people, or for a rehearsal"):
-            preparing.prepare(scheme, seed=1, data=tmp_path, **given)
+            preparation.prepare(scheme, seed=1, data=tmp_path, **given)

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from dpcore.errors import AlreadyLanded
-from dpcore.results import changes, warehouse
+from dpcore.results import warehouse
 from dpcore.results.pages.content import find, gather
+from dpcore.results.tables import comparisons
 from dpcore.results.warehouse import connection
 from tests.helpers.standing import Model, Run
 
@@ -163,10 +164,10 @@ class Hostile(RuleBasedStateMachine):
         if not self.model.may_land(run):
             before = self.table("runs")
             with pytest.raises(AlreadyLanded):
-                warehouse.land(self.file, landing, judge=changes.judge)
+                warehouse.land(self.file, landing, judge=comparisons.judge)
             pd.testing.assert_frame_equal(self.table("runs"), before)
             return
-        warehouse.land(self.file, landing, judge=changes.judge)
+        warehouse.land(self.file, landing, judge=comparisons.judge)
         self.model.land(run)
         if run.source == "records":
             self.model.draw(run.digest, run.run_id, run.source, run.round)

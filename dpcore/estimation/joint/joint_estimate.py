@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimation.density_estimate import DensityEstimate
-from dpcore.estimation.frequency_estimate import SURE
+from dpcore.estimation.density.density_estimate import DensityEstimate
+from dpcore.estimation.frequency.frequency_estimate import SURE
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, moved, normal_quantile, refused
-from dpcore.estimation.joint import plane
-from dpcore.estimation.joint.evidence import Evidence, Near, Paired, Together
-from dpcore.estimation.joint.side import Side
-from dpcore.estimation.joint.surface import Functions, Surface, fit
+from dpcore.estimation.joint import marginal_densities
+from dpcore.estimation.joint.joint_distribution import Functions, Surface, fit
+from dpcore.estimation.joint.product_moments import Evidence, Near, Paired, Together
+from dpcore.estimation.joint.report_weights import Side
 from dpcore.functionals.axis import Axis
 from dpcore.functionals.joint import JointFunctional
 
@@ -292,7 +292,9 @@ def asked_together(aggregate: Any, name: str, first: str, estimate: Any = None) 
     if attribute.of[0] != first:
         places = places.reshape(axes[1].size, axes[0].size).T.ravel()
     if estimate is None:
-        alone = plane.densities(attribute, aggregate.statistics[name])[:: 1 if attribute.of[0] == first else -1]
+        alone = marginal_densities.densities(attribute, aggregate.statistics[name])[
+            :: 1 if attribute.of[0] == first else -1
+        ]
         margins = margin_of(alone[0], axes[0]), margin_of(alone[1], axes[1])
     else:
         table = np.maximum(estimate.values, 0.0)[places].reshape(axes[0].size, axes[1].size)

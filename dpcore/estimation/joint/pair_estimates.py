@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpcore.errors import NotEstimable
-from dpcore.estimation.estimators.groups import is_withheld
 from dpcore.estimation.functional_estimate import FunctionalEstimate
+from dpcore.estimation.groups import is_withheld
 from dpcore.estimation.joint.joint_estimate import JointEstimate, Test, asked_together, axis_of, paired
-from dpcore.estimation.joint.side import has_side
+from dpcore.estimation.joint.report_weights import has_side
 from dpcore.functionals.axis import Axis
 from dpcore.functionals.joint import (
     ConditionalMean,

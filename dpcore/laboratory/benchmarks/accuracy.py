@@ -13,9 +13,9 @@ from dpcore.laboratory.benchmarks import landing
 from dpcore.laboratory.benchmarks.option import CLIENTS, EPSILON, option
 from dpcore.laboratory.benchmarks.study import Report, Study
 from dpcore.laboratory.studies import accuracy
-from dpcore.laboratory.studies.accuracy_aims import METHOD, verdicts
+from dpcore.laboratory.studies.aims.accuracy import METHOD, verdicts
 from dpcore.laboratory.studies.runner import Cell
-from dpcore.laboratory.studies.targets import NAMES, USUAL
+from dpcore.laboratory.studies.targets.densities import NAMES, USUAL
 from dpcore.results import warehouse
 
 _PICTURED = ("ise", "w1", "ks", "mean", "entropy", "integrated_square")

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from dpcore.laboratory import load
+from dpcore.laboratory import collector_load
 from dpcore.laboratory.benchmarks.option import option
 from dpcore.laboratory.benchmarks.study import Study
-from dpcore.laboratory.studies.aims import Verdict
+from dpcore.laboratory.studies.aims.verdict import Verdict
 from dpcore.rounds.defaults import DEFAULT_SCHEME
 
 _SHARE = 0.5  # of the empty handler's rate, at least
@@ -20,7 +20,7 @@ _SHARE = 0.5  # of the empty handler's rate, at least
 
 @dataclass(frozen=True, kw_only=True)
 class Collector(Study):
-    """A rate and what requests waited; see `laboratory.load`.
+    """A rate and what requests waited; see `laboratory.collector_load`.
 
     All of them must be in the collector's files at the end, each once.  Seconds are the clock's: measure on a quiet machine.
 
@@ -39,10 +39,10 @@ class Collector(Study):
     connections: int = option(8, "Connections that send at once.", least=1, most=256)
 
     def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
-        return [(turn,) for turn in range(load.TURNS)]
+        return [(turn,) for turn in range(collector_load.TURNS)]
 
     def measured(self, pieces: Sequence[tuple[Any, ...]], workers: int) -> Iterator[pd.DataFrame | None]:
-        yield from load.turns(self.scheme, self.reports, self.batch, self.connections)
+        yield from collector_load.turns(self.scheme, self.reports, self.batch, self.connections)
 
     def verdicts(self, rows: pd.DataFrame) -> list[Verdict]:
         value = rows.set_index("metric")["value"]

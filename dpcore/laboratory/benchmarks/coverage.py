@@ -14,18 +14,19 @@ from dpcore.errors import SchemeError
 from dpcore.laboratory.benchmarks import landing
 from dpcore.laboratory.benchmarks.option import Place, option
 from dpcore.laboratory.benchmarks.study import Study
-from dpcore.laboratory.studies import coverage, coverage_aims, runner
-from dpcore.laboratory.studies.aims import Verdict
+from dpcore.laboratory.studies import coverage, runner
+from dpcore.laboratory.studies.aims import coverage as coverage_aims
+from dpcore.laboratory.studies.aims.verdict import Verdict
 from dpcore.laboratory.studies.contestants import contestants
 from dpcore.laboratory.studies.runner import Cell
-from dpcore.laboratory.studies.targets import NAMES
+from dpcore.laboratory.studies.targets.densities import NAMES
 
 _PLACES = (Place(100_000, 1.0), Place(1_000_000, 1.0), Place(200_000, 2.0), Place(100_000, 4.0))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Coverage(Study):
-    """Cells as `coverage_aims.judged` has them: a method, target, clients, epsilon and functional each.
+    """Cells as `aims.coverage.judged` has them: a method, target, clients, epsilon and functional each.
 
     Fifty repetitions at a time land in `benchmarks` as they are made; a study that was stopped goes on where it was.
 

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dpcore.audit.lower_bound import binomial_interval
+from dpcore.audit.attacks.lower_bound import binomial_interval
 from dpcore.laboratory.benchmarks.option import Place, option
 from dpcore.laboratory.benchmarks.study import Study
 from dpcore.laboratory.studies import joint, runner
-from dpcore.laboratory.studies.aims import Verdict
-from dpcore.laboratory.studies.joint_laws import joint_laws
+from dpcore.laboratory.studies.aims.verdict import Verdict
 from dpcore.laboratory.studies.runner import Cell
+from dpcore.laboratory.studies.targets.joint_distributions import joint_laws
 
 _PLACES = (Place(100_000, 1.0), Place(1_000_000, 1.0), Place(100_000, 4.0))
 _WITHIN = (0.93, 0.97)

@@ -14,9 +14,9 @@ import pandas as pd
 from dpcore.laboratory.benchmarks.option import Place, option
 from dpcore.laboratory.benchmarks.study import Study
 from dpcore.laboratory.studies import points, runner
-from dpcore.laboratory.studies.aims import Verdict
-from dpcore.laboratory.studies.point_laws import point_laws
+from dpcore.laboratory.studies.aims.verdict import Verdict
 from dpcore.laboratory.studies.runner import Cell
+from dpcore.laboratory.studies.targets.discrete_distributions import point_laws
 
 _PLACES = (Place(100_000, 1.0), Place(1_000_000, 1.0), Place(100_000, 4.0))
 _OTHERS = "others"

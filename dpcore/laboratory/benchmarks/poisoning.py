@@ -13,8 +13,8 @@ from dpcore.laboratory.benchmarks import landing
 from dpcore.laboratory.benchmarks.option import option
 from dpcore.laboratory.benchmarks.study import Study
 from dpcore.laboratory.studies import poisoning
-from dpcore.laboratory.studies.aims import Verdict
-from dpcore.results.reading import in_words
+from dpcore.laboratory.studies.aims.verdict import Verdict
+from dpcore.results.text.phrases import in_words
 
 _SENT = {  # what malicious clients send
     poisoning.RANDOM: "random reports",

@@ -12,7 +12,7 @@ import pandas as pd
 from dpcore.laboratory.benchmarks.option import option
 from dpcore.laboratory.benchmarks.study import Study
 from dpcore.laboratory.studies.speed import memory, rounds
-from dpcore.protocol.canonical import check_clients
+from dpcore.protocol.syntax.canonical import check_clients
 from dpcore.rounds.defaults import DEFAULT_SCHEME
 
 

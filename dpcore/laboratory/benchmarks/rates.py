@@ -13,13 +13,14 @@ import pandas as pd
 from dpcore.laboratory.benchmarks import landing
 from dpcore.laboratory.benchmarks.option import option
 from dpcore.laboratory.benchmarks.study import Study
-from dpcore.laboratory.studies import rates, rates_aims, runner
-from dpcore.laboratory.studies.aims import Verdict
+from dpcore.laboratory.studies import rates, runner
+from dpcore.laboratory.studies.aims import rates as rates_aims
+from dpcore.laboratory.studies.aims.verdict import Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rates(Study):
-    """Slopes as `rates_aims.judged` has them, of the cells of the view `rates_cells`.
+    """Slopes as `aims.rates.judged` has them, of the cells of the view `rates_cells`.
 
     Every chunk lands in `benchmarks` as it is made; a study that was stopped goes on where it was.
 

@@ -12,7 +12,7 @@ import pandas as pd
 from dpcore.laboratory.benchmarks.option import Place, option
 from dpcore.laboratory.benchmarks.study import Study
 from dpcore.laboratory.studies import rectangles, runner
-from dpcore.laboratory.studies.aims import Verdict
+from dpcore.laboratory.studies.aims.verdict import Verdict
 from dpcore.laboratory.studies.runner import Cell
 
 _PLACES = tuple(Place(n, epsilon) for n in (30_000, 100_000, 1_000_000) for epsilon in (1.0, 2.0))

@@ -15,7 +15,7 @@ from dpcore.laboratory.benchmarks import landing
 from dpcore.laboratory.benchmarks.option import option
 from dpcore.laboratory.benchmarks.study import Study
 from dpcore.laboratory.studies import reproduce
-from dpcore.laboratory.studies.aims import HEADS
+from dpcore.laboratory.studies.aims.verdict import HEADS
 from dpcore.laboratory.studies.figures import Effort
 from dpcore.results import warehouse
 

@@ -11,7 +11,7 @@ import pandas as pd
 from dpcore.laboratory.benchmarks.option import option
 from dpcore.laboratory.benchmarks.study import Study
 from dpcore.laboratory.studies import speed
-from dpcore.laboratory.studies.aims import Verdict
+from dpcore.laboratory.studies.aims.verdict import Verdict
 from dpcore.results import warehouse
 from dpcore.rounds.defaults import DEFAULT_SCHEME
 

@@ -16,7 +16,7 @@ import pandas as pd
 from dpcore.laboratory.benchmarks import landing
 from dpcore.laboratory.benchmarks.option import check
 from dpcore.laboratory.studies import runner
-from dpcore.laboratory.studies.aims import Verdict
+from dpcore.laboratory.studies.aims.verdict import Verdict
 from dpcore.results import warehouse
 
 

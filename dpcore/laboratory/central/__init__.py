@@ -1,21 +1,35 @@
 """Releases by a trusted curator, one mechanism a file, named as the literature names them: baselines for the local ones."""
 
-from dpcore.laboratory.central.approximate_exponential import ApproximateExponential
 from dpcore.laboratory.central.base import CuratorMechanism, DensityRelease
-from dpcore.laboratory.central.continuous_exponential import ContinuousExponential, Interval, RankLoss, SmoothedDistance
+from dpcore.laboratory.central.densities.distances import Distances, kolmogorov_smirnov, squared_l2
+from dpcore.laboratory.central.densities.orthogonal_series import PerturbedSeries
+from dpcore.laboratory.central.densities.perturbed_histogram import PerturbedHistogram
+from dpcore.laboratory.central.densities.releases import HistogramRelease, SeriesRelease
+from dpcore.laboratory.central.densities.smoothed_histogram import SmoothedHistogram
 from dpcore.laboratory.central.differencing import attack_rate
-from dpcore.laboratory.central.distances import Distances, kolmogorov_smirnov, squared_l2
-from dpcore.laboratory.central.exponential_mechanism import ExponentialMechanism
-from dpcore.laboratory.central.inverse_sensitivity import InverseSensitivity, Majority, MeanOfBits, Quantile, median
-from dpcore.laboratory.central.joint_quantiles import JointExp
+from dpcore.laboratory.central.exponential.approximate_exponential import ApproximateExponential
+from dpcore.laboratory.central.exponential.continuous_exponential import (
+    ContinuousExponential,
+    Interval,
+    RankLoss,
+    SmoothedDistance,
+)
+from dpcore.laboratory.central.exponential.exponential_mechanism import ExponentialMechanism
+from dpcore.laboratory.central.exponential.inverse_sensitivity import (
+    InverseSensitivity,
+    Majority,
+    MeanOfBits,
+    Quantile,
+    median,
+)
+from dpcore.laboratory.central.exponential.joint_quantiles import JointExp
+from dpcore.laboratory.central.exponential.released_samples import (
+    kolmogorov_smirnov_mechanism,
+    orthogonal_series_mechanism,
+)
+from dpcore.laboratory.central.exponential.small_ball import accuracy_bound, small_ball_probability
 from dpcore.laboratory.central.laplace_mechanism import LaplaceMechanism, ReportNoisyMax, most_common_value
-from dpcore.laboratory.central.orthogonal_series import PerturbedSeries
-from dpcore.laboratory.central.perturbed_histogram import PerturbedHistogram
 from dpcore.laboratory.central.queries import Count, Histogram, Mean, Sum
-from dpcore.laboratory.central.released_samples import kolmogorov_smirnov_mechanism, orthogonal_series_mechanism
-from dpcore.laboratory.central.releases import HistogramRelease, SeriesRelease
-from dpcore.laboratory.central.small_ball import accuracy_bound, small_ball_probability
-from dpcore.laboratory.central.smoothed_histogram import SmoothedHistogram
 from dpcore.laboratory.central.truncated_mean import ApproximateMean, KullbackLeiblerMean, SmoothMean
 
 __all__ = [

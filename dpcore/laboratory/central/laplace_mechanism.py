@@ -16,8 +16,8 @@ from dpcore._random import WORD, Source
 from dpcore.errors import InvalidRecord, check_whole
 from dpcore.laboratory.central.base import CuratorMechanism, laplace_scale
 from dpcore.laboratory.central.queries import PARTS, Histogram, Query
-from dpcore.mechanisms import discrete_laplace
 from dpcore.mechanisms.base import Certificate
+from dpcore.mechanisms.noise import discrete_laplace
 from dpcore.privacy.budget import Budget
 
 _LARGEST = 1 << 40  # of a score

@@ -20,8 +20,8 @@ from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, InvalidRecord, SchemeError, check_positive, check_whole, check_within
 from dpcore.laboratory.central.base import CuratorMechanism, laplace_scale
 from dpcore.laboratory.central.laplace_mechanism import Answer
-from dpcore.mechanisms import discrete_gaussian, discrete_laplace
 from dpcore.mechanisms.base import Certificate
+from dpcore.mechanisms.noise import discrete_gaussian, discrete_laplace
 from dpcore.privacy.budget import Budget
 
 INPUT = 1 << 12  # lattice steps to T of records

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 
 from dpcore.results.plots import style
-from dpcore.results.reading import in_words, separated
+from dpcore.results.text.phrases import in_words, separated
 
 _PEER = "#009E73"  # bluish green, the third colour of the house's palette
 _BETTER_TO_WORSE = LinearSegmentedColormap.from_list("ratio", [style.ESTIMATE, "#FFFFFF", style.TRUTH])

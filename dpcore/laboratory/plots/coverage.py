@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from dpcore.results.plots import style
-from dpcore.results.reading import in_words
+from dpcore.results.text.phrases import in_words
 
 _COLOURS = (style.ESTIMATE, "#009E73", "#CC79A7", style.PREVIOUS)  # of methods, in their order
 _MARKERS = "osD^v<>P"  # of places, in their order

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from dpcore.results.plots import style
-from dpcore.results.reading import in_words
+from dpcore.results.text.phrases import in_words
 
 _COLOURS = {
     "levels": "#009E73",

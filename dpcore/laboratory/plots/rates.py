@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from dpcore.results.plots import style
-from dpcore.results.reading import in_words
+from dpcore.results.text.phrases import in_words
 
 _COLOURS = (style.ESTIMATE, "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # of functionals, in their order
 _MARKERS = "osD^v<"  # the same

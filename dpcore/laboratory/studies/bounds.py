@@ -26,14 +26,14 @@ import pandas as pd
 from dpcore import pipeline
 from dpcore._random import seeded
 from dpcore.functionals import Derivative, Mean
+from dpcore.laboratory.central.densities.perturbed_histogram import PerturbedHistogram
 from dpcore.laboratory.central.laplace_mechanism import LaplaceMechanism
-from dpcore.laboratory.central.perturbed_histogram import PerturbedHistogram
 from dpcore.laboratory.central.queries import Mean as MeanQuery
 from dpcore.laboratory.central.truncated_mean import SmoothMean
 from dpcore.laboratory.theory import lower_bounds as bounds
 from dpcore.laboratory.theory.two_points import Local, mean_pair
-from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
-from dpcore.mechanisms.observation import ScoreSums
+from dpcore.mechanisms.observation_model import ScoreSums
+from dpcore.mechanisms.registry import CATEGORICAL, NUMERIC
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from dpcore import pipeline
 from dpcore._random import seeded
-from dpcore.estimation.density_estimate import DensityEstimate
+from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.laboratory.studies import metrics
 from dpcore.laboratory.studies.method import Method, Setting
-from dpcore.laboratory.studies.targets import Target
+from dpcore.laboratory.studies.targets.densities import Target
 from dpcore.mechanisms.calibration.purposes import PURPOSES
 from dpcore.protocol.scheme import Scheme
 

@@ -30,15 +30,16 @@ import numpy as np
 import pandas as pd
 
 from dpcore.errors import DPCoreError, NotEstimable, SchemeError
-from dpcore.estimation.density_estimate import DensityEstimate
+from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.functionals import Functional, parse
 from dpcore.functionals.base import nodes
-from dpcore.laboratory.studies import runner, targets
+from dpcore.laboratory.studies import runner
 from dpcore.laboratory.studies.contestants import Contestant, contestants
 from dpcore.laboratory.studies.runner import Cell
-from dpcore.laboratory.studies.targets import Target
+from dpcore.laboratory.studies.targets import densities
+from dpcore.laboratory.studies.targets.densities import Target
 
-TARGETS = tuple(name for name in targets.NAMES if targets.target(name).has_density)
+TARGETS = tuple(name for name in densities.NAMES if densities.target(name).has_density)
 CHUNK = 50
 CONFIDENCE = 0.95
 FUNCTIONALS = (
@@ -87,7 +88,7 @@ def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
 
 def _sums(contestant: Contestant, cell: Cell, seeds: list[tuple[int, ...]]) -> dict[str, float]:
     """metric -> sum over repetitions."""
-    law = targets.target(cell.target)
+    law = densities.target(cell.target)
     asked = {str(functional): (functional, value) for functional, value in truths(cell.target).items()}
     numbers: dict[str, list[tuple[float, ...]]] = {name: [] for name in (*asked, *BANDS)}
     shares: dict[str, list[float | None]] = {name: [] for name in numbers}
@@ -166,7 +167,7 @@ def truths(name: str) -> Mapping[Functional, float]:
 
     Integrals from 2^-20, 2^-30 and 2^-40 on differ by less and less where there is one.
     """
-    laws = [Truth(targets.target(name), _NEAR_ENDS[:depth]) for depth in _DEPTHS]
+    laws = [Truth(densities.target(name), _NEAR_ENDS[:depth]) for depth in _DEPTHS]
     values = {}
     for functional in functionals():
         try:
@@ -182,7 +183,7 @@ def truths(name: str) -> Mapping[Functional, float]:
 @lru_cache(maxsize=32)
 def regular(name: str) -> Mapping[str, bool]:
     """Return functional -> whether its influence function is bounded at a target, for all whose truth is finite."""
-    truth = Truth(targets.target(name))
+    truth = Truth(densities.target(name))
     return {str(functional): _is_bounded(functional, truth) for functional in truths(name)}
 
 
@@ -226,7 +227,7 @@ class Truth:
     def cdf(self, x: Any) -> np.ndarray:
         return self.target.cdf(x)
 
-    def derivative(self, order: int) -> targets.Function:
+    def derivative(self, order: int) -> densities.Function:
         if order > len(self.target.derivatives):
             raise NotEstimable(f"{self.target.name} has no derivative of order {order}")
         return self.pdf if order == 0 else self.target.derivatives[order - 1]

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from dpcore._random import Source
-from dpcore.laboratory.studies.aims import Verdict
+from dpcore.laboratory.studies.aims.verdict import Verdict
 
 COLUMNS = ("panel", "curve", "x", "value", "error", "stated", "clients", "epsilon", "repetitions")
 SLOPE = 0.1  # by which an empirical slope may be off

@@ -6,8 +6,8 @@ import pandas as pd
 
 from dpcore._random import seeded
 from dpcore.laboratory.studies import runner
-from dpcore.laboratory.studies.joint_laws import joint_laws
 from dpcore.laboratory.studies.runner import Cell, seed
+from dpcore.laboratory.studies.targets.joint_distributions import joint_laws
 from dpcore.pipeline import aggregate, joint, privatize
 from dpcore.protocol.scheme import Scheme
 

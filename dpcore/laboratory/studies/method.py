@@ -28,5 +28,5 @@ class Method(ABC):
     ) -> list[Mapping[str, np.ndarray]]:
         """Return, for each setting, metric -> errors, shape (repetitions,), one repetition a seed.
 
-        target: a name of `targets`.  n: clients.  The same seed gives the same error, whatever the others are.
+        target: a name of `densities`.  n: clients.  The same seed gives the same error, whatever the others are.
         """

@@ -24,7 +24,7 @@ import numpy as np
 import scipy
 
 from dpcore.functionals import Entropy, IntegratedSquare, Mean
-from dpcore.laboratory.studies.targets import Target, target
+from dpcore.laboratory.studies.targets.densities import Target, target
 
 GRID = 1 << 12
 METRICS = (

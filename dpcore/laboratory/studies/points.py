@@ -15,8 +15,8 @@ from dpcore._random import seeded
 from dpcore.functionals import Cdf, Functional, Mean, Probability, Quantile
 from dpcore.laboratory.studies import runner
 from dpcore.laboratory.studies.peers import catalogue, histogram
-from dpcore.laboratory.studies.point_laws import PointLaw, point_laws
 from dpcore.laboratory.studies.runner import Cell, seed
+from dpcore.laboratory.studies.targets.discrete_distributions import PointLaw, point_laws
 from dpcore.mechanisms import RandomizedResponse, SubsetSelection, UnaryEncoding
 from dpcore.pipeline import estimate
 from dpcore.privacy.budget import Budget

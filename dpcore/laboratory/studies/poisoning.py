@@ -28,18 +28,19 @@ import pandas as pd
 
 from dpcore import pipeline
 from dpcore._random import seeded
-from dpcore.audit.lower_bound import binomial_interval
+from dpcore.audit.attacks.lower_bound import binomial_interval
 from dpcore.estimation.estimators import Estimator, Fixed, Projection
 from dpcore.functionals import Cdf, Entropy, Functional, Mean, Quantile
-from dpcore.laboratory import gains
+from dpcore.laboratory import attack_gains
 from dpcore.laboratory.attacks import Attack, MaximalGain, MaximalInfluence, RandomItem, RandomReports
-from dpcore.laboratory.studies import runner, targets
-from dpcore.laboratory.studies.aims import Verdict
+from dpcore.laboratory.studies import runner
+from dpcore.laboratory.studies.aims.verdict import Verdict
 from dpcore.laboratory.studies.runner import Cell
+from dpcore.laboratory.studies.targets import densities as targets
 from dpcore.mechanisms import Mechanism
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.scheme import Scheme
-from dpcore.results import poisoning
+from dpcore.results.checks import poisoning
 
 CLIENTS = 100_000
 ORACLES = ("randomized_response", "unary_encoding", "subset_selection", "hadamard_response", "local_hashing")
@@ -207,11 +208,11 @@ class Trial:
                     moved = estimate.raw - before
                     rises.append(float(moved[chosen].sum()) / share)
                     shares.append(float(np.max(np.abs(moved) * (1 - share) / share / estimate.sensitivities)))
-                expected = gains.gain(self.mechanism, attack, chosen, frequency)
+                expected = attack_gains.gain(self.mechanism, attack, chosen, frequency)
                 rows += self._biases(name, beta, "frequency", beta * np.array(rises), shares, True)
                 rows.append(self._row(name, beta, "frequency", "theory", beta * expected, repetitions))
                 if self.method in ("randomized_response", "unary_encoding", "local_hashing"):
-                    stated = gains.printed(
+                    stated = attack_gains.printed(
                         self.method,
                         name,
                         epsilon=self.epsilon,

@@ -58,7 +58,7 @@ from dpcore.functionals import Derivative, Functional, FunctionDensity, parse
 from dpcore.laboratory.studies import pointwise, runner
 from dpcore.laboratory.studies.contestants import ATTRIBUTE, Contestant
 from dpcore.laboratory.studies.runner import Cell
-from dpcore.laboratory.studies.targets import Target
+from dpcore.laboratory.studies.targets.densities import Target
 
 CHUNK = 25
 EPSILONS = (1.0, 0.5)

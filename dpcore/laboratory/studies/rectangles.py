@@ -14,9 +14,9 @@ import pandas as pd
 
 from dpcore._random import seeded
 from dpcore.laboratory.studies import runner
-from dpcore.laboratory.studies.joint_laws import JointLaw, joint_laws
 from dpcore.laboratory.studies.peers.grids import crossed_hierarchies, hybrid_grids, of_table
 from dpcore.laboratory.studies.runner import Cell, seed
+from dpcore.laboratory.studies.targets.joint_distributions import JointLaw, joint_laws
 from dpcore.pipeline import aggregate, joint, privatize
 from dpcore.protocol.scheme import Scheme
 

@@ -1,6 +1,6 @@
 """The level rules of [Szabo2024] as they are printed: constants that no theorem chose, logarithms that stand for constants.
 
-Estimates use `estimation.estimators.level_rule`; these can be given to `Projection` in their stead.
+Estimates use `estimation.density.level_rule`; these can be given to `Projection` in their stead.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.errors import EmptyWindow, SchemeError, check_positive, check_within
-from dpcore.estimation.densities import Spline
-from dpcore.estimation.estimators.ladder import Ladder
-from dpcore.estimation.estimators.level_rule import Fixed, LevelRule, first_accepted
-from dpcore.estimation.support import LevelRow
+from dpcore.estimation.density.densities import Spline
+from dpcore.estimation.density.level_rule import Fixed, LevelRule, first_accepted
+from dpcore.estimation.density.resolution_levels import Ladder
+from dpcore.estimation.diagnostics.evidence import LevelRow
 
 
 @dataclass(frozen=True)

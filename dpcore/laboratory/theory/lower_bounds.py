@@ -63,7 +63,8 @@ def le_cam_private(separation: float, tv: float, n: int, epsilon: float) -> floa
     return separation / 4 * math.exp(-n * epsilon * tv)
 
 
-# Unbiased answers about a database (Garivier); for discrete answers see `central.inverse_sensitivity.truth_upper_bound`
+# Unbiased answers about a database (Garivier); for discrete answers see
+# `central.exponential.inverse_sensitivity.truth_upper_bound`
 
 
 def continuous(changes: Sequence[float], epsilon: float) -> float:

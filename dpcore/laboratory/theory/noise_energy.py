@@ -6,7 +6,7 @@ import numpy as np
 
 from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.bases.dual import to_orthogonal
-from dpcore.mechanisms.observation import NoisyFeatures
+from dpcore.mechanisms.observation_model import NoisyFeatures
 
 
 def noise_energy(model: NoisyFeatures, n: float, level: int, cell_law: np.ndarray | None = None) -> float:

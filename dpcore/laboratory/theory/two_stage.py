@@ -20,8 +20,8 @@ from dpcore._random import Source
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.mechanisms import RandomizedResponse
 from dpcore.mechanisms.bases import bspline
-from dpcore.mechanisms.observation import NoisyFeatures
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.observation_model import NoisyFeatures
 from dpcore.privacy.budget import Budget
 
 _PARTS = 1 << 16  # of the range of f_hat, that a client's value is rounded to before it becomes a bit

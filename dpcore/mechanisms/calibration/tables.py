@@ -24,7 +24,7 @@ import numpy as np
 
 from dpcore.errors import SchemeError, check_positive, check_within
 from dpcore.mechanisms.bases import Basis, FilterBank, bspline
-from dpcore.mechanisms.bases.named import DEFAULT_DEGREE
+from dpcore.mechanisms.bases.registry import DEFAULT_DEGREE
 from dpcore.mechanisms.bases.spline_wavelet import Stencil, smallest_coarsest_level, stencils
 
 LATTICE = 1 << 16  # lattice units in a dimensionless one: the rounding is below 2^-17 of a unit-norm function

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from unicodedata import east_asian_width
 
-from dpcore.results.pages.filling import plain
+from dpcore.results.pages.template import plain
 
 Row = dict[str, str]
 _ROOM = 100.0  # of a table in Prefect's UI, in a window 1280 wide, in its letters

@@ -11,14 +11,15 @@ import pandas as pd
 
 from dpcore.errors import WarehouseError
 from dpcore.estimation.functional_estimate import BIAS_AWARE, DISTRIBUTION_FREE, SAID, TWO_ROUNDS
+from dpcore.privacy.shuffling.central_epsilon import upward
 from dpcore.privacy.shuffling.condition import CONDITION_OF_PAGE
-from dpcore.privacy.shuffling.figure import upward
 from dpcore.results.pages.pairs import pairs_of
 from dpcore.results.pages.pictures import Picture, pictures_of
 from dpcore.results.pages.query import Ask, Query, read_query
 from dpcore.results.pages.trends import Number, Trend, trends
-from dpcore.results.pages.words import factor_of, is_asked, name_of, what_is_kept, what_leaves
-from dpcore.results.reading import (
+from dpcore.results.pages.vocabulary import factor_of, is_asked, name_of, what_is_kept, what_leaves
+from dpcore.results.tables.largest_categories import by_category, confidence_of, listed
+from dpcore.results.text.phrases import (
     FEW_VALUES,
     SHOWN,
     Line,
@@ -33,7 +34,6 @@ from dpcore.results.reading import (
     separated,
     whose,
 )
-from dpcore.results.selection import by_category, confidence_of, listed
 
 _OF_RUN = ("run", "attributes", "checks", "weights", "changes")
 _OF_PAGE = ("sensitivities", "rejects", "spent", "labels")

@@ -8,8 +8,8 @@ from typing import Any
 from dpcore.errors import DPCoreError
 from dpcore.privacy.odds import MOST_ROUNDS
 from dpcore.protocol.odds import scheme_odds
+from dpcore.protocol.odds_text import Telling, tell, texts_of
 from dpcore.protocol.scheme import Scheme
-from dpcore.protocol.telling import Telling, tell, texts_of
 
 
 def told_of(run: dict[str, Any], spent: dict[str, Any], language: str) -> Telling | None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from dpcore.results.pages.pictures import Picture
 from dpcore.results.pages.query import Ask, Query, read_query
-from dpcore.results.reading import Line, records
-from dpcore.results.together import Side, read_number, read_test, sides_of
+from dpcore.results.text.joint_phrases import Side, read_number, read_test, sides_of
+from dpcore.results.text.phrases import Line, records
 
 _TOLD = 3  # parts that the line on a pair tells of
 

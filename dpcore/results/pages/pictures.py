@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpcore.functionals.group import Group
 from dpcore.results.pages.query import Ask, Query, read_query
-from dpcore.results.reading import in_words, is_law, records, rounded, separated
+from dpcore.results.text.phrases import in_words, is_law, records, rounded, separated
 
 _MOST = 50  # rows of a curve's table; its SQL has them all
 

@@ -11,8 +11,8 @@ from dpcore import wire
 from dpcore.errors import WarehouseError
 from dpcore.results import warehouse
 from dpcore.results.pages.content import find, gather
-from dpcore.results.pages.filling import fill
 from dpcore.results.pages.odds import told_of
+from dpcore.results.pages.template import fill
 
 _SUFFIXES = (".html", ".htm")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpcore.results.reading import phrase, records, rounded, whose
+from dpcore.results.text.phrases import phrase, records, rounded, whose
 
 WIDTH, HEIGHT = 96, 24  # of the picture, in its own units
 _MARGIN = 3.0

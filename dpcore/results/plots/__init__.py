@@ -5,11 +5,11 @@ from dpcore.results.plots.audit import plot_audit, plot_averaging
 from dpcore.results.plots.comparison import plot_comparison
 from dpcore.results.plots.density import percent_width, plot_density, plot_groups
 from dpcore.results.plots.differences import difference_pictures
+from dpcore.results.plots.discrete_distribution import plot_law
 from dpcore.results.plots.frequency import plot_frequency
 from dpcore.results.plots.functional import plot_functional
 from dpcore.results.plots.inline import inline, narrow, places
 from dpcore.results.plots.joint import pair_pictures, plot_along, plot_joint
-from dpcore.results.plots.law import plot_law
 from dpcore.results.plots.style import height_for, new_axes, new_panels, png, svg
 
 __all__ = [

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from dpcore.results.plots import density, distribution, frequency, functional, style
 from dpcore.results.plots.differences import difference_figures
-from dpcore.results.plots.kind import Kind
+from dpcore.results.plots.picture_kind import Kind
 from dpcore.results.plots.truth import beside_truth
 
 PICTURES: tuple[Kind, ...] = (

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from dpcore.results.plots import style
-from dpcore.results.reading import in_words
+from dpcore.results.text.phrases import in_words
 
 _MEASURED, _FRESH = style.ESTIMATE, style.TRUTH
 _BAR = 0.5  # of a row's height

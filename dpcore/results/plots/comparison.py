@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 
 from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.results.plots import style
-from dpcore.results.reading import SHOWN, Line, in_words, is_share, read, records
+from dpcore.results.text.phrases import SHOWN, Line, in_words, is_share, read, records
 
 _QUIET = "#9AA1AB"  # of a row that is not told from zero
 _LOOKS = {  # of a verdict: what it is called, its colour, and that of the dot's inside

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from dpcore.estimation.functional_estimate import SAID
 from dpcore.results.plots import style
-from dpcore.results.plots.kind import Kind, with_bands_at_once
-from dpcore.results.reading import by_other, in_words, read, records, rounded, separated
+from dpcore.results.plots.picture_kind import Kind, with_bands_at_once
+from dpcore.results.text.phrases import by_other, in_words, read, records, rounded, separated
 
 _DASHED = (0, (5, 2.5))
 _ROOM = 2.0  # times the highest curve is what the axis shows at most; a band that goes beyond is cut by the frame

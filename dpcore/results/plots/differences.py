@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from dpcore.results.plots import style
 from dpcore.results.plots.comparison import plot_comparison
 from dpcore.results.plots.truth import beside_truth
-from dpcore.results.reading import by_other, in_words, is_share, largest, whose
+from dpcore.results.text.phrases import by_other, in_words, is_share, largest, whose
 
 _SIDES = ["given", "other_given"]
 _WIDE, _NARROW = 46, 38  # characters of a title that fit beside the labels of categories, and beside those of numbers

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from dpcore.estimation.functional_estimate import SAID
 from dpcore.results.plots import style
-from dpcore.results.plots.kind import Kind, with_bands_at_once
-from dpcore.results.reading import in_words
+from dpcore.results.plots.picture_kind import Kind, with_bands_at_once
+from dpcore.results.text.phrases import in_words
 
 
 def plot_distribution(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:

@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpcore.results.plots import style
-from dpcore.results.plots.kind import Kind
-from dpcore.results.plots.law import plot_law
-from dpcore.results.reading import by_other, in_words, is_law, rounded
-from dpcore.results.selection import Listed, largest_shares
+from dpcore.results.plots.discrete_distribution import plot_law
+from dpcore.results.plots.picture_kind import Kind
+from dpcore.results.tables.largest_categories import Listed, largest_shares
+from dpcore.results.text.phrases import by_other, in_words, is_law, rounded
 
 _BAR = 0.62  # height in rows
 _TICKS: tuple[tuple[str, str, Literal[":", "-"], str], ...] = (

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 
 from dpcore.estimation.functional_estimate import SAID
 from dpcore.results.plots import style
-from dpcore.results.plots.kind import Kind
-from dpcore.results.reading import in_words, read, records
+from dpcore.results.plots.picture_kind import Kind
+from dpcore.results.text.phrases import in_words, read, records
 
 _EDGE = 3.0  # half-widths; what lies further out is drawn at the edge as an arrow
 _NAME_WIDTH = 30  # characters of a number's name on one line

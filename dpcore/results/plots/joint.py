@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from dpcore.results.plots import style
-from dpcore.results.reading import records, rounded, separated
-from dpcore.results.together import Side
+from dpcore.results.text.joint_phrases import Side
+from dpcore.results.text.phrases import records, rounded, separated
 
 _DARKEST = 0.6  # of a cell: what is written in it stays readable
 _CELL = 0.62  # inches of height

@@ -25,7 +25,7 @@ from PIL import Image
 
 from dpcore.functionals.group import Group
 from dpcore.results.plots.canvas import Canvas, Margins
-from dpcore.results.reading import in_words, separated, whose
+from dpcore.results.text.phrases import in_words, separated, whose
 
 ESTIMATE = "#0072B2"  # blue
 TRUTH = "#D55E00"  # vermilion

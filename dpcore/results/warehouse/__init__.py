@@ -1,10 +1,21 @@
 """The warehouse: one DuckDB file that people ask SQL.  The only door to duckdb."""
 
-from dpcore.results.warehouse.batches import counted_files, counted_since
 from dpcore.results.warehouse.connection import Locked, bring_up_to_date, open_for_reading, open_for_writing
-from dpcore.results.warehouse.counting import counting
-from dpcore.results.warehouse.drawings import charge
-from dpcore.results.warehouse.land import (
+from dpcore.results.warehouse.landing.counted_batches import counted_files, counted_since
+from dpcore.results.warehouse.landing.current_run import Claim, check_free
+from dpcore.results.warehouse.landing.landed_aggregate import landed_sums
+from dpcore.results.warehouse.landing.landed_rounds import (
+    accepted_before,
+    forget_figures,
+    forget_round,
+    landed_rounds,
+    move_figures,
+    population_before,
+    rounds_to_forget,
+    standing_rounds,
+    stands,
+)
+from dpcore.results.warehouse.landing.landing import (
     REHEARSAL,
     Landing,
     RunRow,
@@ -17,22 +28,11 @@ from dpcore.results.warehouse.land import (
     land_waiting,
     run_id,
 )
-from dpcore.results.warehouse.landed import (
-    accepted_before,
-    forget_figures,
-    forget_round,
-    landed_rounds,
-    move_figures,
-    population_before,
-    rounds_to_forget,
-    standing_rounds,
-    stands,
-)
+from dpcore.results.warehouse.landing.privacy_charges import charge
 from dpcore.results.warehouse.migrate import migrate
 from dpcore.results.warehouse.published import publish_copy, published
 from dpcore.results.warehouse.queries import export, query, reader
-from dpcore.results.warehouse.standing import Claim, check_free
-from dpcore.results.warehouse.sums import landed_sums
+from dpcore.results.warehouse.row_counts import counting
 
 __all__ = [
     "REHEARSAL",

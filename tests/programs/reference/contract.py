@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import dpcore as dp
-from dpcore.estimation.comparison import Comparison
-from dpcore.estimation.density_estimate import DensityEstimate
-from dpcore.estimation.frequency_estimate import FrequencyEstimate
+from dpcore.estimation.density.density_estimate import DensityEstimate
+from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate
+from dpcore.estimation.inference.comparison import Comparison
 from dpcore.functionals import KINDS
 from tests.programs.reference import markdown
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from dpcore.collector import service
+from dpcore.collector.http import service
 from tests.programs.reference import markdown
 
 _BEFORE = """A collector gives the same as `/openapi.json`. [Keys, limits, and what a client does about an

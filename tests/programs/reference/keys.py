@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from dpcore.mechanisms.declared import Option
-from dpcore.mechanisms.named import BY_KIND, BY_TYPE, IN_SCHEMES
+from dpcore.mechanisms.declaration import Option
+from dpcore.mechanisms.registry import BY_KIND, BY_TYPE, IN_SCHEMES
 from dpcore.privacy.budget import Budget
-from dpcore.protocol import keys
+from dpcore.protocol.syntax import keys
 from tests.programs.reference import markdown
 
 _TYPES = {

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 import dpcore as dp
 from dpcore import wire
 from dpcore._random import Source
-from dpcore.mechanisms.noise import NOISES
+from dpcore.mechanisms.noise.noise_kinds import NOISES
 from dpcore.protocol.scheme import Scheme
 
 FILE = Path(__file__).parent / "noise.json"

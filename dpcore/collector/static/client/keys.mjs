@@ -1,5 +1,5 @@
 /**
- * The keys that a canonical scheme may have, as dpcore/protocol/keys.py and the mechanisms declare them: written by
+ * The keys that a canonical scheme may have, as dpcore/protocol/syntax/keys.py and the mechanisms declare them: written by
  * tests/helpers/client_keys.py, and held to it.  How reports are estimated is the aggregator's: `estimator` may be any text.
  */
 

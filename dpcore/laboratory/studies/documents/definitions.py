@@ -28,8 +28,8 @@ from dpcore.laboratory.definitions import (
 from dpcore.laboratory.theory.lower_bounds import printed_contraction
 from dpcore.laboratory.theory.noise_energy import noise_energy
 from dpcore.laboratory.theory.two_points import contraction
-from dpcore.mechanisms.observation import NoisyFeatures
-from dpcore.mechanisms.randomized_response import RandomizedResponse
+from dpcore.mechanisms.categorical.randomized_response import RandomizedResponse
+from dpcore.mechanisms.observation_model import NoisyFeatures
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
 

@@ -11,26 +11,26 @@ import pandas as pd
 
 from dpcore._random import Source
 from dpcore.laboratory.central import majority
-from dpcore.laboratory.central.continuous_exponential import (
+from dpcore.laboratory.central.differencing import attack_rate
+from dpcore.laboratory.central.exponential.continuous_exponential import (
     STEPS,
     ContinuousExponential,
     Interval,
     RankLoss,
     SmoothedDistance,
 )
-from dpcore.laboratory.central.differencing import attack_rate
-from dpcore.laboratory.central.exponential_mechanism import ExponentialMechanism
-from dpcore.laboratory.central.inverse_sensitivity import (
+from dpcore.laboratory.central.exponential.exponential_mechanism import ExponentialMechanism
+from dpcore.laboratory.central.exponential.inverse_sensitivity import (
     InverseSensitivity,
     Majority,
     MeanOfBits,
     most_truthful,
     optimality,
 )
-from dpcore.laboratory.central.joint_quantiles import JointExp
+from dpcore.laboratory.central.exponential.joint_quantiles import JointExp
 from dpcore.laboratory.central.laplace_mechanism import LaplaceMechanism, ReportNoisyMax, winning_probabilities
 from dpcore.laboratory.central.queries import PARTS, Mean
-from dpcore.mechanisms.randomized_response import RandomizedResponse
+from dpcore.mechanisms.categorical.randomized_response import RandomizedResponse
 from dpcore.privacy.budget import Budget
 
 _COARSE = 64  # lattice steps to a record, of a law that is summed

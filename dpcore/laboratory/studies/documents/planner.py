@@ -10,12 +10,12 @@ import pandas as pd
 from dpcore import pipeline
 from dpcore._random import Source
 from dpcore.functionals import parse
-from dpcore.mechanisms.named import CATEGORICAL, NUMERIC
+from dpcore.mechanisms.registry import CATEGORICAL, NUMERIC
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
-from dpcore.rounds.planner.answer import Aim
-from dpcore.rounds.planner.assumed import Assumed
-from dpcore.rounds.planner.plan import Planner
+from dpcore.rounds.planning.aims import Aim
+from dpcore.rounds.planning.assumed_population import Assumed
+from dpcore.rounds.planning.planner import Planner
 
 _CLIENTS = {"categorical": 5000, "numeric": 300_000}
 _CHEAP = 4  # times the repetitions, where a repetition costs next to nothing

@@ -20,7 +20,7 @@ from dpcore.laboratory.studies import pointwise, rates
 from dpcore.laboratory.studies.contestants import ATTRIBUTE
 from dpcore.laboratory.studies.runner import Cell
 from dpcore.laboratory.theory import rates as theory
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 
 _START = 1 << 20  # clients of the first place
 _PLACES = {0: (_START, 5), 1: (_START, 4), 2: (10**12 >> 16, 3)}  # degree -> clients of the first place, places

@@ -16,14 +16,14 @@ import pandas as pd
 import scipy
 
 from dpcore._random import Source
-from dpcore.laboratory.central.approximate_exponential import ApproximateExponential, coefficients
-from dpcore.laboratory.central.distances import kolmogorov_smirnov
-from dpcore.laboratory.central.orthogonal_series import CELLS, PerturbedSeries, printed_loss, sensitivity
-from dpcore.laboratory.central.perturbed_histogram import PerturbedHistogram
-from dpcore.laboratory.central.released_samples import kolmogorov_smirnov_size
-from dpcore.laboratory.central.releases import cosines
-from dpcore.laboratory.central.small_ball import accuracy_bound, small_ball_probability
-from dpcore.laboratory.central.smoothed_histogram import SmoothedHistogram
+from dpcore.laboratory.central.densities.distances import kolmogorov_smirnov
+from dpcore.laboratory.central.densities.orthogonal_series import CELLS, PerturbedSeries, printed_loss, sensitivity
+from dpcore.laboratory.central.densities.perturbed_histogram import PerturbedHistogram
+from dpcore.laboratory.central.densities.releases import cosines
+from dpcore.laboratory.central.densities.smoothed_histogram import SmoothedHistogram
+from dpcore.laboratory.central.exponential.approximate_exponential import ApproximateExponential, coefficients
+from dpcore.laboratory.central.exponential.released_samples import kolmogorov_smirnov_size
+from dpcore.laboratory.central.exponential.small_ball import accuracy_bound, small_ball_probability
 from dpcore.populations import Beta
 from dpcore.privacy.budget import Budget
 

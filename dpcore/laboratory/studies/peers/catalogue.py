@@ -15,7 +15,7 @@ from dpcore._random import seeded
 from dpcore.laboratory.studies import metrics
 from dpcore.laboratory.studies.method import Method, Setting
 from dpcore.laboratory.studies.peers import hierarchy, histogram, square_wave
-from dpcore.laboratory.studies.targets import FINEST, Target
+from dpcore.laboratory.studies.targets.densities import FINEST, Target
 
 PREFIX = "peer:"  # of a peer's method in tables
 _BINS = (16, 32, 64, 128, 256, 512, 1024)

@@ -8,7 +8,7 @@ from math import inf
 import pandas as pd
 
 from dpcore._random import Source
-from dpcore.laboratory.studies.aims import Verdict
+from dpcore.laboratory.studies.aims.verdict import Verdict
 from dpcore.laboratory.studies.documents import barber_duchi, definitions
 from dpcore.laboratory.studies.figures import (
     Effort,

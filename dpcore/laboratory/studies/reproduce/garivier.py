@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpcore._random import Source
-from dpcore.laboratory.studies.aims import Verdict
+from dpcore.laboratory.studies.aims.verdict import Verdict
 from dpcore.laboratory.studies.documents import garivier
 from dpcore.laboratory.studies.figures import Effort, Figure, Panel, agreement, curves, least, most, only_stated
 

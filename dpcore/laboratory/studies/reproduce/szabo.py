@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from dpcore._random import Source
-from dpcore.laboratory.studies.aims import Verdict
+from dpcore.laboratory.studies.aims.verdict import Verdict
 from dpcore.laboratory.studies.documents import definitions, szabo
 from dpcore.laboratory.studies.figures import Effort, Figure, Panel, curves, least, rate_curves, slope, slope_aims
 

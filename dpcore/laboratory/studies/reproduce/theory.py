@@ -8,7 +8,7 @@ import pandas as pd
 
 from dpcore._random import Source
 from dpcore.laboratory.studies import bounds
-from dpcore.laboratory.studies.aims import Verdict
+from dpcore.laboratory.studies.aims.verdict import Verdict
 from dpcore.laboratory.studies.documents import planner as planned
 from dpcore.laboratory.studies.documents import two_stages
 from dpcore.laboratory.studies.figures import Effort, Figure, Panel, curves, least, most, rate_curves, slope_aims

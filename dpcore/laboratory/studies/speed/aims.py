@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from dpcore.laboratory.studies.aims import Verdict
+from dpcore.laboratory.studies.aims.verdict import Verdict
 from dpcore.laboratory.studies.speed import clients, memory, records, reports, rounds
 
 _DRAWS = {clients.COMPILED: 0.15, clients.NUMPY: 0.06}  # of PCG64's

@@ -28,10 +28,10 @@ from dpcore.mechanisms import (
     UnaryEncoding,
     _kernels,
 )
-from dpcore.mechanisms.discrete_laplace import simulate_sums
-from dpcore.mechanisms.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.noise.discrete_laplace import simulate_sums
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
-from dpcore.protocol.blocks import BLOCK
+from dpcore.protocol.records.blocks import BLOCK
 
 NAMES = ("randomized_response", "hadamard_response", "square_wave", "dyadic_wave")  # what is compared with draws
 PEERED, WAVES = NAMES[:2], NAMES[2:]  # of these, what a peer has; what is for numbers

@@ -26,7 +26,7 @@ from dpcore.laboratory.studies.speed.clients import CATEGORIES, COMPILED, NAMES,
 from dpcore.laboratory.studies.speed.reports import ATTRIBUTE, scheme_of
 from dpcore.laboratory.studies.speed.table import rate, row
 from dpcore.mechanisms import _kernels
-from dpcore.protocol.blocks import BLOCK, keep_memory
+from dpcore.protocol.records.blocks import BLOCK, keep_memory
 from dpcore.protocol.scheme import Scheme
 
 CODES = "codes"

@@ -15,12 +15,12 @@ import pandas as pd
 
 from dpcore import pipeline, populations
 from dpcore._random import seeded
-from dpcore.laboratory.studies.accuracy_aims import METHOD
+from dpcore.laboratory.studies.aims.accuracy import METHOD
 from dpcore.laboratory.studies.contestants import ATTRIBUTE, contestants
 from dpcore.laboratory.studies.speed.table import EPSILON, row, seconds
-from dpcore.laboratory.studies.targets import target
+from dpcore.laboratory.studies.targets.densities import target
 from dpcore.populations import Population
-from dpcore.protocol.blocks import BLOCK, block_sizes
+from dpcore.protocol.records.blocks import BLOCK, block_sizes
 from dpcore.protocol.scheme import Scheme
 
 TARGETS = ("beta_2_5", "claw", "lognormal")  # smooth, fine, and with an atom

@@ -1,0 +1,1 @@
+"""Attacks on reports: empirical lower bounds of epsilon, averaging, and tests of the reports' distribution."""

@@ -1,0 +1,201 @@
+"""The black-box half of an audit: run the client's own code many times, and bound epsilon from below by what it sends.
+
+Nothing is asked of the mechanism but reports of two values.  On one part of them events are chosen, sets of reports that are
+seen more often under one value than under the other; on a disjoint part they are counted.  A client that keeps (epsilon,
+delta) has Pr(event | x) <= e^epsilon Pr(event | x') + delta, so that
+
+    epsilon >= ln((p - delta) / p'),
+
+with p the lower and p' the upper end of the exact intervals of the two probabilities [ClopperPearson1934], each at its share
+of what is left of the confidence.  The bound holds whatever the event; a good event makes it tight.  It proves no promise.
+It breaks one: a fault that enumeration cannot see, because it is in the code that draws and not in the integers, shows here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from dpcore._random import Source
+from dpcore.audit.attacks.likelihood_ratio import Pair, hard_pairs
+from dpcore.audit.attacks.report_views import Two, View, likelihood_view, views_of
+from dpcore.errors import check_within
+from dpcore.mechanisms import Mechanism
+from dpcore.mechanisms.reports import Reports
+
+CONFIDENCE = 0.99
+TRIALS = 200_000
+LEAST_TRIALS = 1000
+_CHUNK = 1 << 14  # reports drawn at a time
+_INTEGERS = 1 << 25  # of the reports of one value: reports of very many integers are drawn less often
+
+
+@dataclass(frozen=True, kw_only=True)
+class LowerBound:
+    """What reports alone show of a mechanism.
+
+    epsilon: no smaller epsilon holds, at `confidence`; natural-log units, 0 where nothing shows.  values: two input cells, the
+    one under which the event is likelier first.  hits: how many of `trials` reports of either were in the event.
+    """
+
+    epsilon: float
+    confidence: float
+    trials: int
+    hits: tuple[int, int]
+    values: tuple[int, int]
+    event: str
+
+
+def lower_bound(
+    mechanism: Mechanism, random: Source, *, trials: int = TRIALS, confidence: float = CONFIDENCE
+) -> LowerBound:
+    """Return a lower bound on the epsilon of one report, from reports alone.
+
+    trials: how many reports of either value are counted, 1000 or more; about as many again are spent on choosing the events.
+    confidence: 0.5..0.999999; the bound is none with probability at most 1 - confidence.
+
+    A bound that exceeds the promise is measured again on fresh reports, and the smaller of the two counts: a false alarm
+    needs two events of probability at most 1 - confidence.
+
+    Raises SchemeError for numbers outside these ranges, CalibrationError where the mechanism's likelihood is not known.
+    """
+    check_within(LEAST_TRIALS, 10**9, trials=trials)
+    check_within(0.5, 0.999999, confidence=confidence)
+    pair = _hardest(mechanism, random, trials)
+    events = _choose(mechanism, pair, random, trials)
+    first = _count(mechanism, pair, events, random, trials, confidence)
+    if first.epsilon > float(mechanism.budget):
+        again = _count(mechanism, pair, events, random, trials, confidence)
+        return min(first, again, key=lambda bound: bound.epsilon)
+    return first
+
+
+def clopper_pearson(
+    hits: np.ndarray, others: np.ndarray, trials: int, *, confidence: float, delta: float = 0.0
+) -> np.ndarray:
+    """Return ln((p - delta) / p'), p the lower end for `hits` of `trials`, p' the upper end for `others`; at least 0.
+
+    hits, others: integers 0..trials, of one shape, which is the result's.  Each end fails with half of 1 - confidence.
+
+    >>> float(clopper_pearson(np.array([600_000]), np.array([100_000]), 10**6, confidence=0.99)[0].round(4))
+    1.7819
+    """
+    low, _ = binomial_interval(hits, trials, confidence)
+    _, high = binomial_interval(others, trials, confidence)
+    return np.log(np.maximum((low - delta) / high, 1.0))
+
+
+def binomial_interval(
+    hits: np.ndarray | int, trials: np.ndarray | int, confidence: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of the exact interval of a probability [ClopperPearson1934], 0 to 1 where there were no trials.
+
+    hits: integers 0..trials; the two are broadcast.  Each end fails with at most half of 1 - confidence.
+    """
+    tail = (1 - confidence) / 2
+    k, n = np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64)
+    low = np.where(k > 0, scipy.special.betaincinv(np.maximum(k, 1), n - k + 1, tail), 0.0)
+    high = np.where(k < n, scipy.special.betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail), 1.0)
+    return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class _Event:
+    """The reports whose class is in `classes`.  likely: the one of the pair under which they are seen more often, 0 or 1."""
+
+    view: View
+    classes: np.ndarray
+    likely: int
+    score: float  # the bound when it was chosen
+
+    def hits(self, two: Two) -> np.ndarray:
+        """How many reports of the likelier value, and of the other, are in it."""
+        counts = [int(np.count_nonzero(self.classes[self.view.classify(reports)])) for reports in two]
+        return np.array(counts[:: 1 - 2 * self.likely])
+
+
+def _hardest(mechanism: Mechanism, random: Source, trials: int) -> Pair:
+    """Of the pairs whose reports tell most the one whose reports do tell most."""
+    pairs = hard_pairs(mechanism)
+    if len(pairs) == 1:
+        return pairs[0]
+    scores = []
+    for pair in pairs:
+        parts = list(_reports(mechanism, pair, random, max(trials // (2 * len(pairs)), LEAST_TRIALS // 2)))
+        view = likelihood_view(mechanism, pair, _together(parts[: len(parts) // 2]))
+        scores.append(_best([view], parts, _delta(mechanism)).score)
+    return pairs[int(np.argmax(scores))]
+
+
+def _choose(mechanism: Mechanism, pair: Pair, random: Source, trials: int) -> list[_Event]:
+    """Of each kind of view the event of the largest bound."""
+    before, *parts = _reports(mechanism, pair, random, trials)
+    seen = _together(parts[: len(parts) // 2])
+    return [_best(views, parts, _delta(mechanism)) for views in views_of(mechanism, pair, seen, before)]
+
+
+def _best(views: list[View], parts: list[Two], delta: float) -> _Event:
+    """The event of the largest bound.
+
+    The first half of the reports, which has made the views, orders their classes; the second says how many classes to take: no
+    count has a hand in its own choice.
+    """
+    half, events = len(parts) // 2, []
+    for view in views:
+        counts = np.array([[np.bincount(view.classify(side), minlength=view.size) for side in two] for two in parts])
+        learned, scored = counts[:half].sum(axis=0), counts[half:].sum(axis=0)
+        for likely in (0, 1):
+            order = np.argsort(-(learned[likely] + 0.5) / (learned[1 - likely] + 0.5), kind="stable")
+            hits, others = np.cumsum(scored[likely][order]), np.cumsum(scored[1 - likely][order])
+            bounds = clopper_pearson(hits, others, int(hits[-1]), confidence=CONFIDENCE, delta=delta)
+            most = int(np.argmax(bounds))
+            taken = np.isin(np.arange(view.size), order[: most + 1])
+            events.append(_Event(view, taken, likely, float(bounds[most])))
+    return max(events, key=lambda event: event.score)
+
+
+def _count(
+    mechanism: Mechanism, pair: Pair, events: list[_Event], random: Source, trials: int, confidence: float
+) -> LowerBound:
+    """The largest of the events' bounds, each at its share of the confidence."""
+    hits, n = np.zeros((len(events), 2), dtype=np.int64), 0
+    for two in _reports(mechanism, pair, random, trials):
+        hits += [event.hits(two) for event in events]
+        n += len(two[0])
+    event_confidence = 1 - (1 - confidence) / len(events)
+    bounds = clopper_pearson(hits[:, 0], hits[:, 1], n, confidence=event_confidence, delta=_delta(mechanism))
+    best = int(np.argmax(bounds))
+    ends = (pair.first, pair.second)
+    return LowerBound(
+        epsilon=float(bounds[best]),
+        confidence=confidence,
+        trials=n,
+        hits=(int(hits[best, 0]), int(hits[best, 1])),
+        values=ends if events[best].likely == 0 else ends[::-1],
+        event=events[best].view.words,
+    )
+
+
+def _reports(mechanism: Mechanism, pair: Pair, random: Source, trials: int) -> Iterator[Two]:
+    """Reports of both values, so many at a time: what the client's own code draws, by turns."""
+    size = max(mechanism.sizes) if pair.level is None else mechanism.sizes[pair.level]
+    trials = min(trials, _INTEGERS // size)
+    chunks = max(8, -(-trials // _CHUNK))
+    chunk = trials // chunks
+    levels = None if pair.level is None else np.full(chunk, pair.level, dtype=np.uint8)
+    values = [np.full(chunk, value, dtype=np.int64) for value in (pair.first, pair.second)]
+    for _ in range(chunks):
+        yield mechanism.privatize(values[0], random, levels), mechanism.privatize(values[1], random, levels)
+
+
+def _together(parts: list[Two]) -> Two:
+    first, second = zip(*parts, strict=True)
+    return Reports.joined(first), Reports.joined(second)
+
+
+def _delta(mechanism: Mechanism) -> float:
+    """What goes with the promise; 0 unless the noise is Gaussian."""
+    return float(mechanism.delta)

@@ -1,0 +1,242 @@
+"""Where a report stands among those its client could have sent, by the integers that the scheme states: uniform if honest.
+
+Reports are brought into an order that begins at the true value.  The share of what comes before a report, and of the report
+itself an even part, is uniform on [0, 1) whatever the value, if the client draws as it says [Rosenblatt1952].  What is asked of
+a mechanism is its integers, `parameters()`, and its coefficient tables, whose digest the scheme states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache, singledispatch
+
+import numpy as np
+import scipy
+
+from dpcore.audit.enumeration.finite_channel import turns_of
+from dpcore.errors import CalibrationError
+from dpcore.mechanisms import (
+    DyadicWave,
+    HadamardResponse,
+    LocalHashing,
+    Mechanism,
+    RandomizedResponse,
+    SquareWave,
+    SubsetSelection,
+)
+from dpcore.mechanisms.categorical.unary_encoding import BitCounts
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.reports import Reports, starts_of
+
+Ranks = Mapping[str, np.ndarray]  # what is looked at, in words -> (n,), each in [0, 1]
+LEVEL = "the level"
+_LISTED = 1 << 16  # standard deviations up to which a Gaussian law is summed
+_FAR = 12  # standard deviations beyond which nothing is
+_LOW, _WIDE = 16, 1 << 12  # what the low bits of an integer can be, and scales of noise from which on they are even
+_COLUMNS = 4  # of a report's noises, as many are looked at
+
+
+def ranks(mechanism: Mechanism, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
+    """Return the ranks of n reports of these input cells, (n,) each.  generator: of the even parts.
+
+    Raises CalibrationError for a mechanism that is not listed and whose order nobody has written down.
+    """
+    found = dict(_ranks(mechanism, values, reports, generator))
+    if len(mechanism.sizes) > 1:
+        law = mechanism.parameters()["level_law"]
+        found[LEVEL] = _placed(np.array(law)[None, :], reports.level.astype(np.int64), generator)
+    return found
+
+
+@singledispatch
+def _ranks(mechanism: Mechanism, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
+    """Of a channel that the mechanism lists, reports in the order of its columns."""
+    channel = mechanism.channel()
+    if channel is None or set(mechanism.sizes) != {1}:
+        words = (
+            f"the audit knows no order of the reports of {mechanism.name}; add one to dpcore.audit.attacks.report_ranks"
+        )
+        raise CalibrationError(words)
+    rank = np.empty(len(reports))
+    for level, weights in enumerate(channel):
+        at, rows = np.flatnonzero(reports.level == level), weights / weights.sum(axis=1, keepdims=True)
+        below, sent = np.cumsum(rows, axis=1) - rows, reports.values[at]
+        rank[at] = below[values[at], sent] + generator.random(len(at)) * rows[values[at], sent]
+    return {"the report": rank}
+
+
+@_ranks.register
+def _(mechanism: RandomizedResponse, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
+    stated = mechanism.parameters()
+    k = stated["categories"]
+    weights = np.full(k, stated["weight_out"])
+    weights[0] = stated["weight_in"]
+    return {"the category": _placed(weights[None, :], (reports.values - values) % k, generator)}
+
+
+@_ranks.register
+def _(mechanism: HadamardResponse, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
+    stated = mechanism.parameters()
+    columns = 1 << (stated["categories"] - 1).bit_length()
+    column, sign = reports.values >> 1, reports.values & 1
+    agrees = np.bitwise_count(column & values) % 2 == sign
+    return {
+        "the column": _even(column, columns, generator),
+        "the sign": _of_two(agrees, stated["weight_in"], stated["weight_out"], generator),
+    }
+
+
+@_ranks.register
+def _(mechanism: LocalHashing, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
+    stated = mechanism.parameters()
+    prime, bins = stated["prime"], stated["bins"]
+    slope, shift, said = reports.values.reshape(-1, 3).T
+    own = (slope * values + shift) % prime * bins // prime
+    weights = np.full(bins, stated["weight_out"])
+    weights[0] = stated["weight_in"]
+    return {
+        "the slope of the line": _even(slope - 1, prime - 1, generator),
+        "the shift of the line": _even(shift, prime, generator),
+        "the bin": _placed(weights[None, :], (said - own) % bins, generator),
+    }
+
+
+@_ranks.register
+def _(mechanism: SubsetSelection, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
+    """Whether the truth is held; which other is held, of those that are, drawn evenly; and how far apart neighbours are."""
+    stated = mechanism.parameters()
+    k, size = stated["categories"], mechanism.sizes[0]
+    away = (reports.values.reshape(-1, size) - values[:, None]) % k
+    holds = np.any(away == 0, axis=1)
+    inside = stated["weight_in"] * size
+    found = {"whether the truth is held": _of_two(holds, inside, stated["weight_out"] * (k - size), generator)}
+    if size < k:
+        keys = np.where(away == 0, 2.0, generator.random(away.shape))
+        other = away[np.arange(len(away)), keys.argmin(axis=1)]
+        is_there = other > 0
+        rank = generator.random(len(away))
+        rank[is_there] = _even(other[is_there] - 1, k - 1, generator)
+        found["another that is held"] = rank
+    return found
+
+
+@_ranks.register
+def _(mechanism: BitCounts, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
+    stated = mechanism.parameters()
+    k, rows = stated["categories"], reports.values.reshape(len(reports), -1)
+    people, total = np.arange(len(reports)), mechanism.total
+    other = (values + generator.integers(1, k, len(values))) % k
+
+    def bit(at: np.ndarray) -> np.ndarray:
+        return (rows[people, at >> 5] >> (at & 31) & 1).astype(bool)
+
+    true, false = stated["weight_true"], stated["weight_other"]
+    return {
+        "the bit of the truth": _of_two(bit(values), true, total - true, generator),
+        "another bit": _of_two(bit(other), false, total - false, generator),
+    }
+
+
+@_ranks.register
+def _(mechanism: SquareWave, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
+    stated = mechanism.parameters()
+    cells, window = stated["cells"], stated["width"]
+    weights = np.full(cells + window - 1, stated["weight_out"])
+    weights[:window] = stated["weight_in"]
+    return {"the cell": _placed(weights[None, :], (reports.values - values) % len(weights), generator)}
+
+
+@_ranks.register
+def _(mechanism: DyadicWave, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
+    """A line shows the whole range, extended by half a window on both sides; others are circles."""
+    stated = mechanism.parameters()
+    cells, widths, around = stated["cells"], stated["widths"], turns_of(stated)
+    finest, rank = max(1, *around), np.empty(len(reports))
+    for level, (turns, window, heavy, light) in enumerate(
+        zip(around, widths, stated["weights_in"], stated["weights_out"], strict=True)
+    ):
+        at = np.flatnonzero(reports.level == level)
+        phase = (values[at] * max(1, turns) // finest) % cells
+        start = (phase - (window - 1) // 2) % cells if turns else phase
+        weights = np.full(cells if turns else cells + window - 1, light)
+        weights[:window] = heavy
+        rank[at] = _placed(weights[None, :], (reports.values[at] - start) % len(weights), generator)
+    return {"the cell": rank}
+
+
+@_ranks.register
+def _(mechanism: WaveletLaplace, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
+    """A few neighbouring noises of each report, what was sent less what the tables hold; and the low bits of what was sent.
+
+    Where noise is wide these are even: to within (16 / scale)^2, which no number of reports that an audit draws would show.
+    """
+    scales, tables = mechanism.parameters()["noise_scales"], mechanism.tables
+    law = _gaussian if mechanism.is_gaussian else _laplace
+    starts, found = starts_of(reports.level, mechanism.sizes), np.empty((min(_COLUMNS, *mechanism.sizes), len(reports)))
+    for level, size in enumerate(mechanism.sizes):
+        at = np.flatnonzero(reports.level == level)
+        held = [level] if mechanism.is_sampled else list(range(len(tables)))
+        scale = np.repeat(np.array([scales[block] for block in held]), [tables[block].shape[1] for block in held])
+        rows = np.concatenate([tables[block] for block in held], axis=1)
+        first = generator.integers(0, size, len(at))
+        for number in range(len(found)):
+            place = (first + number) % size
+            noise = reports.values[starts[at] + place] - rows[values[at], place]
+            for own in np.unique(scale):
+                chosen = scale[place] == own
+                below, mass = law(noise[chosen], int(own))
+                found[number, at[chosen]] = below + generator.random(len(below)) * mass
+    columns = {f"noise {number + 1}": column for number, column in enumerate(found)}
+    if min(scales) < _WIDE:
+        return columns
+    ends = {"first": starts[:-1], "last": starts[1:] - 1}
+    low = {
+        f"the lowest bits of the {end} integer": _even(reports.values[at] % _LOW, _LOW, generator)
+        for end, at in ends.items()
+    }
+    return columns | low
+
+
+def _placed(weights: np.ndarray, at: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Ranks of outcomes `at` (n,) under weights (1, outcomes); beyond them, which nobody may send, 0."""
+    row = np.asarray(weights, dtype=np.float64)[0]
+    below = np.concatenate([[0.0], np.cumsum(row)]) / row.sum()
+    at = np.asarray(at, dtype=np.int64)
+    known = (at >= 0) & (at < len(row))
+    at = np.where(known, at, 0)
+    return np.where(known, below[at] + generator.random(len(at)) * row[at] / row.sum(), 0.0)
+
+
+def _even(at: np.ndarray, count: int, generator: np.random.Generator) -> np.ndarray:
+    return np.clip((at + generator.random(len(at))) / count, 0, np.nextafter(1, 0))
+
+
+def _of_two(is_first: np.ndarray, weight: int, other: int, generator: np.random.Generator) -> np.ndarray:
+    return _placed(np.array([[weight, other]]), np.where(is_first, 0, 1), generator)
+
+
+def _laplace(noise: np.ndarray, scale: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pr(Y < y) and Pr(Y = y), Pr(y) proportional to exp(-|y| / scale)."""
+    size = np.abs(noise).astype(np.float64)
+    ratio = np.exp(-1 / scale)
+    mass = -np.expm1(-1 / scale) / (1 + ratio) * np.exp(-size / scale)
+    tail = np.exp(-size / scale) / (1 + ratio)  # of |y| and beyond, on one side
+    return np.where(noise <= 0, tail - mass, 1 - tail), mass
+
+
+def _gaussian(noise: np.ndarray, scale: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same, Pr(y) proportional to exp(-y^2 / (2 scale^2))."""
+    if scale > _LISTED:  # the sum over a step differs from the integral by less than 1e-10 of it
+        below, above = (scipy.special.ndtr((noise + half) / scale) for half in (-0.5, 0.5))
+        return below, above - below
+    masses, sums = _summed(scale)
+    at = np.clip(noise + _FAR * scale, 0, len(masses) - 1)
+    return sums[at], masses[at]
+
+
+@lru_cache(maxsize=64)
+def _summed(scale: int) -> tuple[np.ndarray, np.ndarray]:
+    y = np.arange(-_FAR * scale, _FAR * scale + 1, dtype=np.float64)
+    masses = np.exp(-0.5 * (y / scale) ** 2)
+    masses /= masses.sum()
+    return masses, np.concatenate([[0.0], np.cumsum(masses)[:-1]])

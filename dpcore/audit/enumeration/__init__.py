@@ -1,0 +1,1 @@
+"""Exact privacy loss by enumeration of the integers that clients draw with."""

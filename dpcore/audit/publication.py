@@ -1,0 +1,322 @@
+"""What a round of a scheme publishes of one person, by the integers clients draw with: the second figure, with its condition.
+
+Each mechanism's levels are enumerated as in `exact_loss`: of a frequency oracle what reports say of three values, the person's
+two and what everybody else holds; all triples are alike.  Of additive noise nothing but the exact loss is used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import reduce, singledispatch
+from itertools import product
+from math import comb, prod
+from operator import add
+
+import numpy as np
+
+from dpcore.audit.enumeration.finite_channel import turns_of
+from dpcore.mechanisms import (
+    CrossedWave,
+    DyadicWave,
+    HadamardResponse,
+    LocalHashing,
+    Mechanism,
+    RandomizedResponse,
+    SquareWave,
+    SubsetSelection,
+)
+from dpcore.mechanisms.categorical.unary_encoding import BitCounts
+from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
+from dpcore.privacy.budget import Budget
+from dpcore.privacy.shuffling.central_epsilon import Figure, jointly, published, upward
+from dpcore.privacy.shuffling.channel import Level, attacks_of, level_of, up
+from dpcore.privacy.shuffling.condition import CONDITION, Publication
+from dpcore.privacy.shuffling.contrast import Contrast
+from dpcore.privacy.shuffling.kinds import Kinds
+from dpcore.protocol.scheme import Scheme
+
+DELTA = 1e-6  # of a whole round
+_NOTHING_LINKS = Publication()
+_SURE = "a stated channel gives an answer for some values alone, so that one report may say for sure that a value is not theirs"
+_LINES = 1200  # up to this prime every line of local hashing is looked at
+_STARTS = 64  # of windows that everybody else may hold
+_BINS = 8  # ends of bins of a coefficient with noise
+_LEVEL_LAW = 1 << 16  # what a level law sums to
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crowd:
+    """What publishing so many reports tells of one person.
+
+    attributes: what is told of each answer, and units of those that are counted together: never more than the local epsilon.
+    whole: of all that a client answers.  refusals: why there is no figure, none where there is one.  reports: of the smallest
+    group that is published alone, which `group` says.
+    """
+
+    attributes: Mapping[str, Figure] = field(default_factory=dict)
+    units: Mapping[tuple[str, ...], Figure] = field(default_factory=dict)
+    whole: Figure | None
+    refusals: tuple[str, ...] = ()
+    reports: int
+    group: str = ""
+
+    @property
+    def words(self) -> str:
+        """The whole figure with its condition, a sentence without its full stop."""
+        if self.whole is None:
+            return "what is published tells no less than the local epsilon says: " + "; ".join(self.refusals)
+        return (
+            f"published with {self.reports - 1:,} others{self.group}, all answers of a client tell epsilon = "
+            f"{upward(self.whole.epsilon)} at most but for delta = {self.whole.delta:g}, {CONDITION}"
+        )
+
+
+def planned(scheme: Scheme, clients: int | None = None) -> Crowd:
+    """Return what a round of so many clients, or as planned, publishes; groups by label are taken to be alike."""
+    groups = math.prod(len(label.categories) for label in scheme.labels.values())
+    group = f" in each of {groups} groups by label, were they alike" if groups > 1 else ""
+    return replace(crowd(scheme, max(1, (clients or scheme.clients) // groups)), group=group)
+
+
+def crowd(
+    scheme: Scheme,
+    reports: int,
+    *,
+    delta: float = DELTA,
+    publication: Publication = _NOTHING_LINKS,
+    rounds: int = 1,
+    attacked: bool = False,
+) -> Crowd:
+    """Return what publication tells of one of so many reports; refused where `publication` or Gaussian noise say so.
+
+    reports: of the smallest group that is published alone.  delta: of the whole, in equal parts for its units.  rounds: in
+    which the same people report.  attacked: whether lower bounds of attributes are looked for, too; else they are 0.
+    """
+    publication = replace(publication, delta=max(publication.delta, float(scheme.delta)))
+    refusals = publication.refusals + (() if scheme.budget.is_finite else (_SURE,))
+    if refusals:
+        return Crowd(whole=None, refusals=refusals, reports=reports)
+    channels = {unit: jointly([levels(scheme.attributes[name].mechanism) for name in unit]) for unit in scheme.units}
+    is_all = scheme.reporting == "all"
+    each, share = (delta / len(channels) / rounds, 1.0) if is_all else (delta / rounds, 1 / len(channels))
+    alike = {channel: published(channel, reports, each, share, attacked=attacked) for channel in set(channels.values())}
+    units = {unit: alike[channel] for unit, channel in channels.items()}
+    if is_all:
+        figures = list(units.values())
+    else:  # a person's unit is one of them, and delta the average over which
+        members = [replace(level, share=level.share * share) for channel in channels.values() for level in channel]
+        figures = [published(members, reports, each, attacked=False)]
+    attributes = {name: _at_most(units[unit], scheme.attributes[name].budget) for unit in units for name in unit}
+    whole = _at_most(_total(figures * rounds), reduce(add, [scheme.budget] * rounds))
+    return Crowd(attributes=attributes, units=units, whole=whole, reports=reports)
+
+
+def _at_most(figure: Figure, budget: Budget) -> Figure:
+    """The figure, or the local one where that is less."""
+    local = math.nextafter(float(budget), math.inf)
+    return figure if figure.epsilon <= local else replace(figure, epsilon=float(budget))
+
+
+def _total(figures: Sequence[Figure]) -> Figure:
+    first, *others = figures
+    for figure in others:
+        first += figure
+    return first
+
+
+@singledispatch
+def levels(mechanism: Mechanism) -> tuple[Level, ...]:
+    """Return what is known of a mechanism's public levels; of one that is not known here, of the channel that it lists."""
+    channel = mechanism.channel()
+    if channel is None:
+        certificate = mechanism.certificate()
+        kept = Fraction(certificate.kept)
+        return (Level(ratio=up(kept) if certificate.kind == "ratio" else math.exp(up(kept)) * (1 + 1e-14)),)
+    shares = mechanism.parameters().get("level_law", [_LEVEL_LAW])
+    return tuple(level_of(weights, share / _LEVEL_LAW) for weights, share in zip(channel, shares, strict=True))
+
+
+@levels.register
+def _(mechanism: RandomizedResponse) -> tuple[Level, ...]:
+    k, inside, outside = mechanism.categories, mechanism.weight_in, mechanism.weight_out
+    values = min(k, 3)
+    weights = np.full((values, values), outside, dtype=np.int64) + (inside - outside) * np.eye(values, dtype=np.int64)
+    more = np.full((values, int(k > values)), (k - values) * outside)  # any other category
+    return (level_of(np.hstack([weights, more])),)
+
+
+@levels.register
+def _(mechanism: BitCounts) -> tuple[Level, ...]:
+    values, total = min(mechanism.categories, 3), mechanism.total
+    true, other = mechanism.weight_true, mechanism.weight_other
+    weight = {(1, 1): true, (0, 1): total - true, (1, 0): other, (0, 0): total - other}
+    patterns = list(product((0, 1), repeat=values))
+    rows = [[prod(weight[bit, int(y == x)] for y, bit in enumerate(bits)) for bits in patterns] for x in range(values)]
+    mass = Fraction(total - true, total - other)  # a factor that some category's zero bit has
+    return (level_of(np.array(rows, dtype=object), mass=mass),)
+
+
+@levels.register
+def _(mechanism: SubsetSelection) -> tuple[Level, ...]:
+    k, w, values = mechanism.categories, mechanism.size, min(mechanism.categories, 3)
+    rows: list[list[int]] = [[] for _ in range(values)]
+    for members in product((0, 1), repeat=values):
+        rest = w - sum(members)
+        if not 0 <= rest <= k - values:
+            continue
+        for x, row in enumerate(rows):
+            row.append(comb(k - values, rest) * (mechanism.weight_in if members[x] else mechanism.weight_out))
+    mass = Fraction(k * mechanism.weight_out, mechanism.total)  # every subset lacks somebody's category
+    return (level_of(np.array(rows, dtype=object), mass=mass),)
+
+
+@levels.register
+def _(mechanism: HadamardResponse) -> tuple[Level, ...]:
+    """Which of the values favour the same symbol of a column: all patterns are as frequent, of three rows or of two."""
+    values = min(mechanism.categories, 3)
+    rows: list[list[int]] = [[] for _ in range(values)]
+    for signs in product((0, 1), repeat=values - 1):
+        for bit in (0, 1):
+            for row, sign in zip(rows, (0, *signs), strict=True):
+                row.append(mechanism.weight_in if sign == bit else mechanism.weight_out)
+    mass = Fraction(2 * mechanism.weight_out, mechanism.weight_in + mechanism.weight_out)
+    return (level_of(np.array(rows, dtype=np.int64), mass=mass),)
+
+
+@levels.register
+def _(mechanism: LocalHashing) -> tuple[Level, ...]:
+    stated = mechanism.parameters()
+    prime, bins = stated["prime"], stated["bins"]
+    inside, outside = mechanism.weight_in, mechanism.weight_out
+    if prime > _LINES:
+        return (_of_pairs(prime, bins, inside, outside),)
+    values = min(mechanism.categories, 3)
+    slope, shift = np.arange(1, prime)[:, None], np.arange(prime)
+    said_by = [(slope * x + shift) % prime * bins // prime for x in range(values)]
+    first = [np.argmax([said_by[y] == said_by[x] for y in range(x + 1)], axis=0) for x in range(values)]
+    code = sum(values**x * each for x, each in enumerate(first))  # which of them fall together, and with whom
+    counts = np.bincount(np.asarray(code).ravel())
+    patterns = {
+        tuple(int(i) // values**x % values for x in range(values)): int(counts[i]) for i in np.flatnonzero(counts)
+    }
+    rows: list[list[int]] = [[] for _ in range(values)]
+    for kind, count in patterns.items():
+        for said in sorted(set(kind)):
+            for x, row in enumerate(rows):
+                row.append(count * (inside if kind[x] == said else outside))
+        if rest := bins - len(set(kind)):
+            for row in rows:
+                row.append(count * rest * outside)
+    return (level_of(np.array(rows, dtype=object), mass=Fraction(bins * outside, inside + (bins - 1) * outside)),)
+
+
+def _of_pairs(prime: int, bins: int, inside: int, outside: int) -> Level:
+    """Of two values: how often a line separates them is exact; nobody else's is looked at."""
+    widths = np.diff(-(-np.arange(bins + 1) * prime // bins)).tolist()
+    apart = 1 - Fraction(sum(width * (width - 1) for width in widths), prime * (prime - 1))
+    distance = apart * Fraction(inside - outside, inside + (bins - 1) * outside)
+    mass = Fraction(bins * outside, inside + (bins - 1) * outside)
+    return Level(ratio=up(Fraction(inside, outside)), distance=up(distance), mass=-up(-mass))
+
+
+@levels.register
+def _(mechanism: SquareWave) -> tuple[Level, ...]:
+    stated = mechanism.parameters()
+    cells, window = stated["cells"], stated["width"]
+    return (_wave(cells, window, cells + window - 1, stated["weight_in"], stated["weight_out"], 1.0),)
+
+
+@levels.register
+def _(mechanism: DyadicWave) -> tuple[Level, ...]:
+    """Of a line the range is extended, others are circles; cells of one phase have one row."""
+    stated = mechanism.parameters()
+    cells, lists = stated["cells"], (stated[name] for name in ("widths", "weights_in", "weights_out", "level_law"))
+    return tuple(
+        _wave(cells, window, cells if turns else cells + window - 1, heavy, light, share / _LEVEL_LAW)
+        for turns, window, heavy, light, share in zip(turns_of(stated), *lists, strict=True)
+    )
+
+
+@levels.register
+def _(mechanism: CrossedWave) -> tuple[Level, ...]:
+    """Windows at opposite ends are the farthest apart: of the plane, of what products there are, and of either number."""
+    stated = mechanism.parameters()
+    M, (side, length, *alone) = stated["cells"], stated["widths"]
+    x, y = np.divmod(np.unique(np.linspace(0, M * M - 1, _STARTS).astype(int)), M)
+    x, y = np.append(x, [0, M - 1]), np.append(y, [M - 1, 0])  # the last product is the least there is
+    products = ((2 * x + 1 - M) * (2 * y + 1 - M) + (M - 1) ** 2) // 2
+    square = _near(x, side, M + side - 1)[:, :, None] & _near(y, side, M + side - 1)[:, None, :]
+    inside = [
+        square.reshape(len(x), -1),
+        _near(products, length, (M - 1) ** 2 + length),
+        *(_near(place, width, M + width - 1) for place, width in zip((x, y), alone, strict=True)),
+    ]
+    pairs = [(0, len(x) - 3), (0, len(x) - 1), (0, len(x) - 3), (0, len(x) - 3)]
+    lists = (stated[name] for name in ("weights_in", "weights_out", "level_law"))
+    return tuple(
+        _of_windows(near, pair, heavy, light, share / _LEVEL_LAW)
+        for near, pair, heavy, light, share in zip(inside, pairs, *lists, strict=True)
+    )
+
+
+def _wave(cells: int, window: int, outputs: int, heavy: int, light: int, share: float) -> Level:
+    """Two windows are apart by at most their width, what a circle leaves of it, and how far a range's can be shifted."""
+    is_circle = outputs == cells
+    shift = min(window, outputs - window) if is_circle else min(window, cells - 1)
+    starts = np.unique([0, shift, *np.linspace(0, cells - 1, min(cells, _STARTS)).astype(int).tolist()])
+    return _of_windows(_near(starts, window, outputs), (0, int(np.searchsorted(starts, shift))), heavy, light, share)
+
+
+def _near(starts: np.ndarray, window: int, outputs: int) -> np.ndarray:
+    """Which outputs are in the windows that start there, (places, outputs) bool."""
+    return np.asarray((np.arange(outputs) - starts[:, None]) % outputs < window)
+
+
+def _of_windows(inside: np.ndarray, pair: tuple[int, int], heavy: int, light: int, share: float) -> Level:
+    """Of windows of one size, (places, outputs) bool, of which a pair is the farthest apart."""
+    first, second = (inside[place] for place in pair)
+    outputs, window, apart = len(first), int(first.sum()), int(np.count_nonzero(first & ~second))
+    total = window * heavy + (outputs - window) * light
+    return Level(
+        ratio=up(Fraction(heavy, light)),
+        distance=up(Fraction(apart * (heavy - light), total)),
+        mass=-up(-Fraction(outputs * light, total)),  # no output is near to all
+        share=share,
+        attacks=tuple(attacks_of(np.where(inside, heavy, light) / total, *pair)),
+    )
+
+
+@levels.register
+def _(mechanism: WaveletLaplace) -> tuple[Level, ...]:
+    """The exact loss of the whole, at every block; who attacks looks at one coefficient, the farthest apart of the block."""
+    stated = mechanism.parameters()
+    shares = stated.get("level_law") or [_LEVEL_LAW]
+    ratio = math.exp(up(Fraction(mechanism.certificate().kept))) * (1 + 1e-14)
+    attacks = [_of_noise(table, noise) for table, noise in zip(mechanism.tables, mechanism.noise_scales, strict=True)]
+    if not mechanism.is_sampled:  # all blocks are of one report: the one that tells most
+        attacks = [max(attacks, key=lambda found: found[0].strength)]
+    return tuple(
+        Level(ratio=ratio, share=share / _LEVEL_LAW, attacks=() if mechanism.is_gaussian else found)
+        for share, found in zip(shares, attacks, strict=True)
+    )
+
+
+def _of_noise(table: np.ndarray, noise: int) -> tuple[Contrast | Kinds, ...]:
+    """Of one coefficient with discrete Laplace noise: reports below its least, above its largest, and in bins between."""
+    entries = table[:, int(np.argmax(np.ptp(table, axis=0)))]
+    rows = np.unique(np.linspace(0, len(entries) - 1, _STARTS).astype(int))
+    values = np.concatenate([[entries.max(), entries.min()], entries[rows]])
+    edges = np.unique(np.linspace(entries.min(), entries.max(), _BINS).round().astype(np.int64))
+    return tuple(attacks_of(_with_noise(values, edges, noise), 0, 1))
+
+
+def _with_noise(values: np.ndarray, edges: np.ndarray, noise: int) -> np.ndarray:
+    """How often a value with discrete Laplace noise is below the first edge, between two, at the last or above it."""
+    to_edge = edges - values[:, None]
+    tail = np.exp(-np.maximum(np.abs(to_edge), 1 - to_edge) / noise) / (1 + math.exp(-1 / noise))
+    at_least = np.where(to_edge >= 1, tail, 1 - tail)  # Pr(noise >= the edge)
+    whole, none = np.ones((len(values), 1)), np.zeros((len(values), 1))
+    return np.asarray(np.hstack([whole, at_least]) - np.hstack([at_least, none]))

@@ -1,0 +1,105 @@
+"""What has landed, asked of the warehouse: `query` prints it, `export` writes a table, `publish` a round's page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpcore.cli.options import DataOption, LanguageOption, WarehouseOption, file_of
+from dpcore.cli.printing import progress, show_rows
+from dpcore.rounds.defaults import DEFAULT_DATA
+
+
+def query(
+    sql: Annotated[str, typer.Argument(help="One SELECT statement.")],
+    format_: Annotated[str, typer.Option("--format", help="table, csv or json.")] = "table",
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Ask the warehouse.
+
+    Example: ldpflow query "select attribute, category, estimate from latest_frequencies order by all"
+    """
+    from dpcore.results.warehouse import query as ask
+
+    if format_ not in ("table", "csv", "json"):
+        raise typer.BadParameter(f"format must be table, csv or json, got {format_!r}")
+    frame = ask(file_of(warehouse, data), sql)
+    if format_ == "csv":
+        print(frame.to_csv(index=False), end="")
+    elif format_ == "json":
+        print(json.dumps(json.loads(frame.to_json(orient="records", date_format="iso")), indent=1))
+    else:
+        show_rows(frame)
+
+
+def show(
+    round_: Annotated[
+        str | None, typer.Argument(metavar="[ROUND]", help="The round. Default: the newest.", show_default=False)
+    ] = None,
+    scheme: Annotated[str | None, typer.Option(help="The scheme's name, where several schemes have the round.")] = None,
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Print a landed round again, as `run` did: the estimates, what has changed, and the epsilon spent.
+
+    Example: ldpflow show 2026-11-20
+    """
+    from dpcore.cli.round_summary import render
+    from dpcore.results import warehouse as tables
+    from dpcore.results.pages import find
+
+    file = file_of(warehouse, data)
+    with tables.reader(file) as ask:
+        run_id = find(ask, round_, scheme)
+    print(render(file, run_id))
+
+
+def export(
+    table: Annotated[str, typer.Argument(help="A table or view, such as latest_estimates.")],
+    target: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="The file to write, .parquet or .csv, or postgresql://USER@HOST/DATABASE."),
+    ],
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Write a table or view to a file, or into PostgreSQL, where it replaces the table that was exported before.
+
+    Example: ldpflow export latest_estimates estimates.csv
+    """
+    file = file_of(warehouse, data)
+    if "://" in target or target.startswith(("postgresql:", "postgres:")):
+        from dpcore.results.warehouse.postgresql import export_to_postgresql
+
+        rows, database = export_to_postgresql(file, table, target)
+        print(f"wrote {rows:,} rows of {table} into PostgreSQL's {database}")
+    else:
+        from dpcore.results.warehouse import export as write
+
+        write(file, table, target)
+        print(f"wrote {target}")
+
+
+def publish(
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="The page to write: .html.")],
+    round_: Annotated[str | None, typer.Option("--round", help="The round. Default: the newest.")] = None,
+    scheme: Annotated[str | None, typer.Option(help="The scheme's name, where several schemes have the round.")] = None,
+    language: LanguageOption = "en",
+    warehouse: WarehouseOption = None,
+    data: DataOption = DEFAULT_DATA,
+) -> None:
+    """Write one HTML page of a landed round: pictures, tables, privacy and checks, with the SQL behind each.
+
+    The page is read from the warehouse alone, needs no network, and prints.
+
+    Example: ldpflow publish --round 2026-11-20 round.html
+    """
+    from dpcore.results.pages import publish as write
+
+    with progress("drawing", None):
+        name, landed = write(file_of(warehouse, data), target, round_=round_, scheme=scheme, language=language)
+    print(f"wrote {target}: {name}, round {landed}")

@@ -1,0 +1,119 @@
+"""What a person reads after a round: what was found, what has changed since the last one, and how groups differ.
+
+It is read from the warehouse, as the round's page is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import compress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpcore.cli.printing import as_text, new_table, relative
+
+if TYPE_CHECKING:
+    from dpcore.results.pages.content import Section
+    from dpcore.results.pages.pairs import PairSection
+    from dpcore.results.text.phrases import Line
+
+
+def render(file: Path, run_id: str) -> str:
+    """Return what a person reads of a run that has landed: the estimates, the epsilon spent, and where things are.
+
+    file: the warehouse.  Raises WarehouseError where it cannot be read.
+    """
+    from dpcore.results import warehouse
+    from dpcore.results.pages.content import numbers_of
+    from dpcore.results.text.phrases import JUDGED
+
+    with warehouse.reader(file) as ask:
+        content = numbers_of(ask, run_id)
+        drawn = ask(f"select path from figures where run_id = '{run_id}'")["path"]
+    row, total, sections = content["run"], content["total"], content["sections"]
+    lines = _estimates(f"{row['scheme']}, round {row['round']}, {row['accepted']:,} clients", sections)
+    lines += _together(content["pairs"])
+    differences = []
+    for change in content["changes"]:
+        title = f"change since round {change.since}"
+        differences += _differences(title, "moved", change.lines, change.left_out, change.remarks)
+    among = [line for section in sections for line in section.differences]
+    left_out = sum(section.differences_left_out for section in sections)
+    differences += _differences("differences between groups", "differ", among, left_out)
+    lines += [*differences, JUDGED, ""] if differences else []
+    lines += dict.fromkeys(section.weighted for section in sections if section.weighted)
+    if file.name == warehouse.REHEARSAL:
+        lines.append(
+            "REHEARSAL: real records under a known seed are not private; share nothing of it, and delete the run's folder"
+        )
+    few = [check["detail"] for check in content["checks"] if check["name"] == "clients" and not check["passed"]]
+    lines += [f"CHECK clients: {detail}" for detail in few]
+    if row["trial"]:
+        lines.append(f"TRIAL: round {row['round']} is never the day's, nor compared with it")
+    return "\n".join(
+        [
+            *lines,
+            f"epsilon    {total['epsilon']} a client ({total['stated']})",
+            f"run        {row['run_id']}" + (f", seed {row['seed']}" if content["simulated"] else ""),
+            f"warehouse  {relative(str(file))}",
+            *(f"pictures   {relative(folder)}" for folder in sorted({str(Path(path).parent) for path in drawn})),
+        ]
+    )
+
+
+def _estimates(title: str, sections: list[Section]) -> list[str]:
+    """The table of all attributes, and under it why numbers were refused and how many intervals hold the truth."""
+    confidences = {section.confidence for section in sections if section.confidence}
+    interval = f"{confidences.pop()} interval" if len(confidences) == 1 else "interval"
+    rows, refusals, held = [], [], []
+    for section in sections:
+        heads = (section.title, section.stated)
+        for line in section.lines:
+            if not line.estimate:
+                refusals.append(f"{', '.join(filter(None, (section.title, line.quantity, line.group)))}: {line.note}")
+            beside = line.interval if line.estimate else f"note {len(refusals)}"
+            truth = (line.true, "" if line.holds is None else "yes" if line.holds else "no")
+            rows.append([heads[0], line.quantity, line.group, line.value, beside, *truth, heads[1]])
+            held += [] if line.holds is None else [line.holds]
+            heads = ("", "")
+    columns = ["attribute", "quantity", "group", "estimate", interval, "truth", "holds", "epsilon"]
+    notes = [f"note {i}: {refusal}" for i, refusal in enumerate(refusals, 1)]
+    told = [f"{sum(held)} of {len(held)} intervals hold the truth"] if held else []
+    remarks = [f"{section.title}: {section.remark}" for section in sections if section.remark]
+    remarks += [
+        f"{section.title}: {sentence}"
+        for section in sections
+        for sentence in (section.selection, section.groups_selection, *(one.sentence for one in section.said))
+        if sentence
+    ]
+    return [_table(title, columns, rows, has_sections=True), *notes, *remarks, *told]
+
+
+def _together(pairs: list[PairSection]) -> list[str]:
+    """A line a pair: how strongly the two go together, with its interval, or whether they do."""
+    width = max((len(pair.title) for pair in pairs), default=0)
+    return ["", *(f"{pair.title:<{width}}  {pair.headline}" for pair in pairs)] if pairs else []
+
+
+def _differences(
+    title: str, verdict: str, differences: list[Line], left_out: int, remarks: Iterable[str] = ()
+) -> list[str]:
+    """A table of differences, and under it what there is to be said of all of them; no line where there is none."""
+    rows, previous = [], ""
+    for line in differences:
+        name, previous = ("" if line.attribute == previous else line.attribute), line.attribute
+        rows.append([name, line.quantity, line.group, line.value, line.interval, line.verdict])
+    columns = ["attribute", "quantity", "group", "change", "interval", verdict]
+    lines = ["", _table(title, columns, rows), *remarks] if rows else []
+    return [*lines, f"{title}: {left_out} more in the table `comparisons`"] if left_out else lines
+
+
+def _table(title: str, columns: list[str], rows: list[list[str]], *, has_sections: bool = False) -> str:
+    """The table without the columns that nothing stands in; a section begins where an attribute is named."""
+    filled = [any(row[place] for row in rows) for place in range(len(columns))]
+    table = new_table(title, *compress(columns, filled))
+    for row in rows:
+        if has_sections and row[0]:
+            table.add_section()
+        table.add_row(*compress(row, filled))
+    return as_text(table)

@@ -1,0 +1,1 @@
+"""The HTTP interface of the collector: service, access, limits and connections."""

@@ -1,0 +1,130 @@
+"""What a collector answers: the models of its bodies, as its OpenAPI documents them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from dpcore.collector.store.intake import UNREADABLE
+from dpcore.wire import REASONS
+from dpcore.wire.inbox import LATE, SECOND
+
+Reason = Literal[(*REASONS, UNREADABLE, SECOND, LATE)]  # type: ignore[valid-type]
+DIGEST = "^[0-9a-f]{64}$"
+
+
+class SchemeEntry(BaseModel):
+    """A scheme that reports are taken under."""
+
+    name: str = Field(description="The scheme's name, by which the paths below `schemes` know it, too.")
+    digest: str = Field(pattern=DIGEST, description="SHA-256 of its canonical text, which every report names.")
+    epsilon: float = Field(description="What one report of all that is asked spends, natural-log units.")
+    longest_report: int = Field(description="Bytes that one report has at most.")
+    longest_batch: int = Field(description="Bytes that a batch may have.")
+
+
+class Taken(BaseModel):
+    """One report has been taken, now or before."""
+
+    answer: Literal["accepted", "already have it"] = Field(
+        description="accepted: it is on the disk and will be counted once; already have it: that was so before. Of collectors "
+        "that share a folder one says accepted each time, if another owns the report."
+    )
+
+
+class Refused(BaseModel):
+    """One report, or a batch as a whole, has been refused, and nothing of it was kept but this count."""
+
+    answer: Literal["refused"] = "refused"
+    reason: Reason = Field(description="The first thing that is wrong.")
+
+
+class BatchTaken(BaseModel):
+    """What became of a batch, report by report; sent again, every accepted one is `already have it`."""
+
+    accepted: int = Field(
+        ge=0,
+        description="Reports that are on the disk now and were not before, or that another collector of the folder owns.",
+    )
+    already_have: int = Field(ge=0, description="Reports that had been taken before, or that stand in the batch twice.")
+    refused: dict[Reason, int] = Field(
+        description="Reports that were not taken, by the first thing that is wrong with each."
+    )
+
+
+class Trouble(BaseModel):
+    """Nothing was taken, for a reason that is not the report's."""
+
+    answer: Literal["not taken"] = "not taken"
+    reason: Literal[
+        "no such place",
+        "no such method",
+        "not understood",
+        "a key is needed",
+        "the key may not do that",
+        "another content type is needed",
+        "another host",
+        "too slow",
+        "too many requests",
+        "busy",
+        "the store cannot be written",
+        "internal",
+    ] = Field(description="What to do about it stands in dpcore/collector/README.md.")
+
+
+class Health(BaseModel):
+    """Whether reports are taken; no number of them, which is for `metrics`."""
+
+    status: Literal["ok", "failing"] = Field(description="failing: the last attempt to write failed.")
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return what OpenAPI says of the answers that many paths share."""
+    answers: dict[int | str, dict[str, Any]] = {
+        400: {"model": Trouble, "description": "The request is not understood."},
+        401: {"model": Trouble, "description": "A key is needed: `Authorization: Bearer KEY`."},
+        403: {"model": Trouble, "description": "The key may not do that."},
+        404: {"model": Trouble, "description": "There is no such scheme or file."},
+        408: {"model": Trouble, "description": "The body did not come in time; send it again."},
+        413: {"model": Refused, "description": "Longer than allowed; the rest was not read."},
+        415: {"model": Trouble, "description": "The content type is not one of those documented."},
+        421: {"model": Trouble, "description": "Asked of a host that this collector does not answer for."},
+        422: {"model": Refused, "description": "Refused for a reason that sending it again will not change."},
+        429: {"model": Trouble, "description": "Too many requests; `Retry-After` says when to come again."},
+        500: {"model": Trouble, "description": "Our fault; send it again later."},
+        503: {"model": Trouble, "description": "It cannot be kept now, and was not; send it again later."},
+    }
+    return {status: answers[status] for status in statuses}
+
+
+REPORT: dict[str, Any] = {
+    "type": "object",
+    "required": ["format", "scheme", "report", "round", "answers"],
+    "additionalProperties": False,
+    "properties": {
+        "format": {"const": 1},
+        "scheme": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+        "report": {"type": "string", "pattern": "^[A-Za-z0-9_-]{22}$"},
+        "client": {"type": "string", "pattern": "^[A-Za-z0-9_-]{22}$"},
+        "round": {"type": "string", "pattern": "^([0-9A-Za-z][0-9A-Za-z._:-]{0,62})?$"},
+        "answers": {"type": "object", "additionalProperties": {"type": "string", "pattern": "^[A-Za-z0-9_-]*$"}},
+    },
+    "description": "In this order, without spaces, escapes or repeated keys: a report has one spelling.",
+}
+A_LINE_EACH = {"type": "string", "description": "A report a line, each as it would be sent alone."}
+
+
+AGAIN: dict[int | str, dict[str, Any]] = {200: {"model": Taken, "description": "It had been taken before."}}
+
+
+def gives(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """Return what OpenAPI says of an answer that is a text or bytes, of one of these content types."""
+    return {200: {"content": {kind: {"schema": {"type": "string"}} for kind in kinds}}}
+
+
+def takes(content: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return what OpenAPI says of a body; content: its schema, by content type."""
+    return {
+        "requestBody": {"required": True, "content": {kind: {"schema": schema} for kind, schema in content.items()}}
+    }

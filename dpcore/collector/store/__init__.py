@@ -1,0 +1,1 @@
+"""Storage of accepted reports until a round collects them."""

@@ -1,0 +1,1 @@
+"""Density estimators of numeric attributes, and what they estimate."""

@@ -1,0 +1,257 @@
+"""The laws of the input cells whose log density is a cubic spline, with atoms at the two ends, and priors of its roughness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import ceil, lcm, pi
+
+import numpy as np
+
+from dpcore.estimation.density.likelihood import Likelihood
+from dpcore.mechanisms.bases import bspline
+
+DEGREE = 3
+_PIECES = 256  # of the finest level
+_FINEST = 512  # blocks at least, on which laws are integrated
+_NULL_SPREAD = 2.0  # tau: standard deviation of the log density's null part, root mean square over the interval
+_MOST_SPREAD = 15.0  # the same of every other part, however small lambda: what is e^15 times rarer is not seen
+_SQUARE_OF_MASS = 1 / 3  # of an atom on average, beforehand: a uniform mass's
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What is believed of a log density's roughness, in coordinates of its own: theta = axes eta, eta independent.
+
+    axes: (K, K - 1), orthonormal and orthogonal to the constants, which do not matter.
+    roughness: (K - 1,) of the coordinates, 0 of the first: order - 1 polynomials, and a logarithm for each falling end.
+    falling: the ends at which the density may go as any power of the distance, and is smooth.
+    powers: (falling ends, K - 1), what each coordinate adds to that power.
+    """
+
+    order: int
+    axes: np.ndarray
+    roughness: np.ndarray
+    falling: tuple[bool, bool]
+    powers: np.ndarray
+
+    def precision(self, penalty: float) -> np.ndarray:
+        """Return the prior's precision of each coordinate, shape (K - 1,)."""
+        null, least = (1 / (spread**2 * len(self.axes)) for spread in (_NULL_SPREAD, _MOST_SPREAD))
+        return np.where(self.roughness > 0, np.maximum(penalty * self.roughness, least), null)
+
+    def roughness_of(self, eta: np.ndarray) -> float:
+        """Return |D^m theta|^2 of a spline, which the prior charges a penalty for; eta: its K - 1 coordinates first."""
+        return float(self.roughness @ eta[: len(self.roughness)] ** 2)
+
+
+@dataclass(frozen=True)
+class Quadrature:
+    """Gauss's points on equal blocks of the interval, so many on each, of which one is the midpoint."""
+
+    blocks: int
+    nodes: int
+
+    @classmethod
+    def of(cls, likelihood: Likelihood, nodes: int) -> Quadrature:
+        """Return the one whose blocks make up the input cells, and the pieces of every level."""
+        whole = lcm(likelihood.inputs, _PIECES)
+        return cls(whole * max(1, ceil(_FINEST / whole)), nodes)
+
+    @property
+    def points(self) -> int:
+        """How many points there are."""
+        return self.blocks * self.nodes
+
+    @cached_property
+    def at(self) -> np.ndarray:
+        """The points on the unit interval, rising, (points,)."""
+        places = (np.polynomial.legendre.leggauss(self.nodes)[0] + 1) / 2
+        return np.asarray(((np.arange(self.blocks)[:, None] + places) / self.blocks).ravel())
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """What each counts for in its block, (points,)."""
+        return np.tile(np.polynomial.legendre.leggauss(self.nodes)[1] / 2, self.blocks)
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """The laws of the input cells whose log density is a spline, and the atoms allowed at the two ends.
+
+    eta: (D,) = the prior's K - 1 coordinates of the spline, then the mass of each atom allowed.
+    nodes: on each block over which laws are integrated.
+    """
+
+    likelihood: Likelihood
+    prior: Prior
+    ends: tuple[bool, bool] = (False, False)
+    nodes: int = 1
+
+    @cached_property
+    def quadrature(self) -> Quadrature:
+        """The points that stand for the interval."""
+        return Quadrature.of(self.likelihood, self.nodes)
+
+    @property
+    def points(self) -> int:
+        """How many points there are."""
+        return self.quadrature.points
+
+    @cached_property
+    def atoms(self) -> int:
+        """How many atoms are allowed."""
+        return sum(self.ends)
+
+    @property
+    def smooth(self) -> int:
+        """How many coordinates are the spline's, K - 1."""
+        return self.prior.axes.shape[1]
+
+    @property
+    def start(self) -> np.ndarray:
+        """The uniform density, without atoms."""
+        return np.zeros(self.smooth + self.atoms)
+
+    def precision(self, penalty: float) -> np.ndarray:
+        """Return the prior's precision of each coordinate and of each atom's mass, shape (D,)."""
+        return np.append(self.prior.precision(penalty), np.full(self.atoms, 1 / _SQUARE_OF_MASS))
+
+    def law(self, eta: np.ndarray) -> np.ndarray:
+        """Return the masses of the points and of the atoms, shape (points + atoms,)."""
+        return law_of(self.prior.axes @ eta[: self.smooth], eta[self.smooth :], self.quadrature)
+
+    def expected(self, law: np.ndarray) -> np.ndarray:
+        """Return what the likelihood expects, shape (S,)."""
+        return self.likelihood.expected(cells_of(law, self.likelihood.inputs, self.points, self.ends))
+
+    def _by_spline(self, law: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What each B-spline times the continuous part expects, and each atom, (K + atoms, S); and how they move with eta,
+        (K + atoms, D).
+
+        The B-splines add up to one, so that the continuous part itself is the sum of what they expect.
+        """
+        smooth, axes = law[: self.points], self.prior.axes
+        alive = _alive(self.quadrature, len(axes))
+        seen = self.likelihood.expected_by_spline(smooth.reshape(len(alive), -1, 1) * alive)
+        turn = np.zeros((len(axes) + self.atoms, axes.shape[1] + self.atoms))
+        turn[: len(axes), : axes.shape[1]] = axes - self._by_axes(smooth) / smooth.sum()
+        if self.atoms:
+            turn[: len(axes), axes.shape[1] :] = -1 / smooth.sum()
+            turn[len(axes) :, axes.shape[1] :] = np.eye(self.atoms)
+            seen = np.vstack([seen, self._atoms_alone.T])
+        return seen, turn
+
+    @cached_property
+    def _atoms_alone(self) -> np.ndarray:
+        """What each atom expects, (S, atoms)."""
+        cells = np.zeros((self.likelihood.inputs, self.atoms))
+        for number, end in enumerate(np.flatnonzero(self.ends)):
+            cells[-end, number] = 1.0  # cell 0 or cell -1
+        return self.likelihood.expected(cells)
+
+    def _by_axes(self, weights: np.ndarray) -> np.ndarray:
+        """Return the weighted sum over the points, (points,), of the log density's derivative by eta, (K - 1,)."""
+        alive = _alive(self.quadrature, len(self.prior.axes))
+        by_piece = weights.reshape(len(alive), 1, -1) @ alive
+        by_spline = np.bincount(_splines(len(alive)).ravel(), by_piece.ravel(), len(self.prior.axes))
+        return np.asarray(by_spline @ self.prior.axes)
+
+    def slope(self, law: np.ndarray) -> np.ndarray:
+        """Return the derivative of `expected` by eta, shape (S, D).
+
+        By the spline A diag(p) (X - E_f X), E_f the mean under the continuous part; by an atom what it alone expects less what
+        the continuous part does.
+        """
+        seen, turn = self._by_spline(law)
+        return np.asarray(seen.T @ turn)
+
+    def gradient(self, law: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        """Return the derivative of the log-likelihood by eta, shape (D,): slope' score, without the slope."""
+        smooth, scores = law[: self.points], self.likelihood.adjoint(self.likelihood.score(expected))
+        by_point = scores if len(scores) == self.points else np.repeat(scores, self.points // len(scores))
+        mean = float(smooth @ by_point) / float(smooth.sum())
+        spline = self._by_axes(smooth * (by_point - mean))
+        if not self.atoms:
+            return np.asarray(spline)
+        return np.concatenate([spline, [scores[-end] - mean for end in np.flatnonzero(self.ends)]])
+
+    def information(self, law: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        """Return the Fisher information, shape (D, D): slope' weights slope, the turn last."""
+        seen, turn = self._by_spline(law)
+        scaled = seen * np.sqrt(self.likelihood.weights(expected))
+        return np.asarray(turn.T @ (scaled @ scaled.T) @ turn)
+
+
+def law_of(coefficients: np.ndarray, atoms: np.ndarray, quadrature: Quadrature) -> np.ndarray:
+    """Return the masses of the points under the spline of these coefficients, (K,), in its logarithm, and of the atoms."""
+    alive = _alive(quadrature, len(coefficients))
+    logs = (alive @ coefficients[_splines(len(alive))][..., None]).ravel()
+    smooth = quadrature.weights * np.exp(logs - logs.max())
+    if not len(atoms):
+        return np.asarray(smooth / smooth.sum())
+    return np.concatenate([smooth * ((1 - atoms.sum()) / smooth.sum()), atoms])
+
+
+def cells_of(law: np.ndarray, inputs: int, points: int, ends: tuple[bool, bool]) -> np.ndarray:
+    """Return the masses of the input cells, (inputs,): points summed, atoms added to the end cells."""
+    folded = law[:points] if inputs == points else law[:points].reshape(inputs, -1).sum(axis=1)
+    if not any(ends):
+        return np.asarray(folded)
+    folded = folded.copy()
+    for number, end in enumerate(np.flatnonzero(ends)):
+        folded[-end] += law[points + number]  # cell 0 or cell -1
+    return np.asarray(folded)
+
+
+@lru_cache(maxsize=16)
+def _alive(quadrature: Quadrature, size: int) -> np.ndarray:
+    """The B-splines of the level of that size that do not vanish on each of its pieces, at the piece's points, (pieces, q,
+    degree + 1); read-only.
+    """
+    pieces = size - DEGREE
+    values = bspline.evaluate(quadrature.at, DEGREE, pieces.bit_length() - 1).reshape(pieces, -1, size)
+    alive = np.array([values[piece, :, piece : piece + DEGREE + 1] for piece in range(pieces)])
+    alive.flags.writeable = False
+    return alive
+
+
+@lru_cache(maxsize=16)
+def _splines(pieces: int) -> np.ndarray:
+    """Which B-splines live on each piece, (pieces, degree + 1); read-only."""
+    splines = np.arange(pieces)[:, None] + np.arange(DEGREE + 1)
+    splines.flags.writeable = False
+    return splines
+
+
+@lru_cache(maxsize=32)
+def prior_of(level: int, order: int, falling: tuple[bool, bool] = (False, False)) -> Prior:
+    """Return the prior of differences of that order, scaled.
+
+    A wave of frequency k on the interval, of amplitude a, then has roughness about k^(2 order) a^2 / 2, or what is left of that
+    when the best powers are taken out.
+    """
+    pieces, size = 1 << level, bspline.size(DEGREE, level)
+    differences = np.diff(np.eye(size), order, axis=0) * (pieces / (2 * pi)) ** order / pieces**0.5
+    logarithms = _logarithms(level)[:, list(falling)]
+    bent = np.linalg.qr(differences @ logarithms)[0]
+    differences -= bent @ (bent.T @ differences)
+    free = order + sum(falling)
+    values, axes = np.linalg.eigh(differences.T @ differences)  # rising: what has no roughness comes first
+    polynomials = np.vander(np.arange(size) / size, order, increasing=True)  # constants first
+    null, parts = np.linalg.qr(np.hstack([polynomials, logarithms]))
+    axes = np.hstack([null[:, 1:], axes[:, free:]])
+    powers = np.linalg.solve(parts, null.T @ axes)[order:]
+    return Prior(order, axes, np.concatenate([np.zeros(free - 1), values[free:]]), falling, powers)
+
+
+def _logarithms(level: int) -> np.ndarray:
+    """The coefficients, (K, 2), of the logarithms of the distances to lower and to upper.
+
+    By least squares of what a density in proportion to the distance gets wrong: ends, where hardly anybody is, make no
+    waves inside.
+    """
+    at = Quadrature(_FINEST, 1).at
+    splines = bspline.evaluate(at, DEGREE, level)
+    fits = [np.linalg.lstsq(splines * d[:, None], d * np.log(d), rcond=None)[0] for d in (at, 1 - at)]
+    return np.column_stack(fits)

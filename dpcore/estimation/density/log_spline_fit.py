@@ -1,0 +1,306 @@
+"""Penalised likelihood of a log-spline, averaged over how much and what kind of smoothness by marginal likelihood.
+
+The log density is a cubic spline s = sum_k theta_k B_k of V_level; a prior says how rough it may be:
+
+    -2 log prior = lambda |D^m theta|^2 + |N' theta|^2 / tau^2 + const,
+
+D^m the m-th differences [EilersMarx1996], N the functions without roughness, whose differences vanish: nothing but the uniform
+for m = 1, exponentials for 2, normals for 3.  lambda runs over decades, from so large that only N is left to so small that the
+basis, not the prior, decides; m over 1..4.  Each (m, lambda) gets the maximum of the posterior by Fisher scoring and its
+marginal likelihood by Laplace's method,
+
+    l(eta) - eta' Q eta / 2 + log det Q / 2 - log det(I + Q) / 2,
+
+and log 2 for each atom; Q the prior's precision on the complement of the constants and of the atoms' masses, I the Fisher
+information.  Coefficients are averaged with these weights, and so is their covariance, the spread between models included.
+Nothing is tuned to a density.  Where the data contradict the best of all these models, the spline is given twice as many
+pieces, so that the basis never decides.  Laws are integrated on so many points that the one that is fitted is that of the
+density that is shown.
+
+Values clipped to the bounds sit at the ends of the interval.  Where a first look, with third differences penalised and atoms
+allowed at both ends, tells one from none, models with that atom are tried too, its mass half a normal beforehand, as
+large as a uniform one; the average is over those with it or over those without, whichever explain the data better together.
+
+Many densities vanish at an end, as a power of the distance: few people are at a bound that is far out.  Their logarithm has no
+bound, and differences call it rough.  Where a second look tells such a power from none, the logarithm of the distance is one
+more function without roughness.  An end that has an atom has none: a pole looks like one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil, log, log2, log10
+
+import numpy as np
+import scipy
+
+from dpcore.estimation import thresholds
+from dpcore.estimation.density.densities import NODES, ExponentialSpline
+from dpcore.estimation.density.likelihood import Likelihood
+from dpcore.estimation.density.log_spline_family import DEGREE, Family, Quadrature, cells_of, law_of, prior_of
+from dpcore.estimation.density.penalised_likelihood import maximise
+from dpcore.mechanisms.bases import bspline
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """One (m, lambda): the posterior's maximum eta (D,), the Cholesky factor of its precision, the log marginal likelihood."""
+
+    family: Family
+    penalty: float
+    eta: np.ndarray
+    factor: tuple[np.ndarray, bool]
+    evidence: float
+
+    @cached_property
+    def turn(self) -> np.ndarray:
+        """From eta to theta and the atoms, shape (K + atoms, D)."""
+        axes = self.family.prior.axes
+        full = np.eye(len(axes) + self.family.atoms, axes.shape[1] + self.family.atoms, k=-1)
+        full[: len(axes), : axes.shape[1]] = axes
+        return full
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The average over models.
+
+    parameters: (K + atoms,), theta and the masses of the atoms.  covariance: the same twice.  models: best first, and their
+    weights.  nodes: on each block over which laws are integrated.  tried: the most likely of each order.
+    """
+
+    likelihood: Likelihood
+    level: int
+    ends: tuple[bool, bool]
+    parameters: np.ndarray
+    covariance: np.ndarray
+    models: tuple[Model, ...]
+    weights: np.ndarray
+    nodes: int
+    tried: tuple[Model, ...] = ()
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """theta, (2^level + 3,): the log density's coefficients, but for a constant."""
+        return self.parameters[: len(self.parameters) - sum(self.ends)]
+
+    @cached_property
+    def law(self) -> np.ndarray:
+        """Masses of the points and of the atoms, shape (points + atoms,)."""
+        size, quadrature = len(self.coefficients), Quadrature.of(self.likelihood, self.nodes)
+        return law_of(self.coefficients, self.parameters[size:], quadrature)
+
+    @property
+    def cells(self) -> np.ndarray:
+        """Masses of the input cells, (inputs,)."""
+        points = len(self.law) - sum(self.ends)
+        return cells_of(self.law, self.likelihood.inputs, points, self.ends)
+
+    @cached_property
+    def expected(self) -> np.ndarray:
+        """What the likelihood expects, shape (S,)."""
+        return self.likelihood.expected(self.cells)
+
+    @property
+    def unresolved(self) -> float:
+        """How far this law's distribution function is, at the ends of input cells, from that of the density shown."""
+        inputs = self.likelihood.inputs
+        shown = ExponentialSpline(0.0, 1.0, DEGREE, self.level, self.coefficients, self.atoms)
+        return float(np.max(np.abs(np.cumsum(self.cells) - shown.cdf(np.arange(1, inputs + 1) / inputs))))
+
+    @property
+    def falling(self) -> tuple[bool, bool]:
+        """The ends at which the density is told to vanish."""
+        return self.models[0].family.prior.falling
+
+    @property
+    def chance(self) -> float:
+        """How often the data would be as far from the fit as they are, if it were true."""
+        return self.likelihood.chance(self.expected)
+
+    @property
+    def atoms(self) -> tuple[float, float]:
+        """Masses at the two ends."""
+        masses = iter(self.parameters[len(self.coefficients) :])
+        left, right = (float(next(masses)) if allowed else 0.0 for allowed in self.ends)
+        return left, right
+
+
+def fit(likelihood: Likelihood, level: int, orders: tuple[int, ...]) -> Fit:
+    """Return the average over orders and penalties, with atoms where the data ask for them.
+
+    level: j of V_j, in which the log density is sought; finer, up to V_8, where the data contradict the best model found there.
+    orders: of the differences that priors penalise, each 1..4.
+    """
+    best = _fit(likelihood, level, orders, 1)
+    while True:
+        if best.unresolved > thresholds.UNRESOLVED:
+            best = _fit(likelihood, best.level, orders if best.level == level else (min(orders),), NODES, best)
+        if best.chance >= thresholds.NEGLIGIBLE or best.level == thresholds.FINEST:
+            return best
+        finer = _fit(likelihood, best.level + 1, (min(orders),), best.nodes, best)  # the prior of the roughest
+        if finer.models[0].evidence <= best.models[0].evidence:
+            return best
+        best = finer
+
+
+def _fit(likelihood: Likelihood, level: int, orders: tuple[int, ...], nodes: int, before: Fit | None = None) -> Fit:
+    """The average in one space, its models looked for near those of another fit."""
+    both = Family(likelihood, prior_of(level, DEGREE), (True, True), nodes)
+    looks = _path(both, level, before.tried if before else ())
+    look = _most_likely(looks)
+    is_rough = (
+        looks[0].evidence < look.evidence - thresholds.behind()
+    )  # else a smooth law may be as likely, far from it
+    near = before.tried if before else (look,) if is_rough else ()
+    ends = _told(look, np.eye(2, len(look.eta), len(look.eta) - 2))
+    falling = before.falling if before else _told_to_fall(likelihood, level, ends, nodes, near)
+    falling = falling[0] and not ends[0], falling[1] and not ends[1]
+    models = _models(likelihood, level, orders, falling, ends, nodes, near)
+    if any(ends):
+        best = _most_likely(models).evidence
+        models += _models(likelihood, level, orders, falling, (False, False), nodes, near, best)
+    fit = _average(likelihood, level, sorted(models, key=lambda model: -model.evidence), nodes)
+    by_order = [[model for model in models if model.family.prior.order == order] for order in orders]
+    return replace(fit, tried=(look, *(_most_likely(tried) for tried in by_order if tried)))
+
+
+def _most_likely(models: Iterable[Model]) -> Model:
+    return max(models, key=lambda model: model.evidence)
+
+
+def _told_to_fall(
+    likelihood: Likelihood, level: int, ends: tuple[bool, bool], nodes: int, near: tuple[Model, ...]
+) -> tuple[bool, bool]:
+    """The ends at which the density is told to vanish, where any power of both distances is smooth."""
+    family = Family(likelihood, prior_of(level, DEGREE, (True, True)), ends, nodes)
+    look = _most_likely(_path(family, level, near))
+    return _told(look, np.hstack([family.prior.powers, np.zeros((2, family.atoms))]))
+
+
+def _told(look: Model, numbers: np.ndarray) -> tuple[bool, bool]:
+    """Which of two numbers are told to be above zero; numbers: (2, D), by coordinate."""
+    errors = np.sqrt(np.sum(numbers.T * scipy.linalg.cho_solve(look.factor, numbers.T), axis=0))
+    left, right = (bool(number) for number in numbers @ look.eta > thresholds.told() * errors)
+    return left, right
+
+
+def _models(
+    likelihood: Likelihood,
+    level: int,
+    orders: tuple[int, ...],
+    falling: tuple[bool, bool],
+    ends: tuple[bool, bool],
+    nodes: int,
+    near: tuple[Model, ...],
+    best: float = -np.inf,
+) -> list[Model]:
+    """All models but those that have no weight beside another of the log marginal likelihood `best`."""
+    models: list[Model] = []
+    for order in orders:
+        for model in _path(Family(likelihood, prior_of(level, order, falling), ends, nodes), level, near, best):
+            models.append(model)
+            best = max(best, model.evidence)
+    return models
+
+
+def _average(likelihood: Likelihood, level: int, models: list[Model], nodes: int) -> Fit:
+    """The average of the models, best first, of that family, with or without atoms, whose marginal likelihoods add up to more.
+
+    A spike and an atom explain the same data; half of each in a log density would explain them no longer.
+    """
+    evidence = np.array([model.evidence for model in models])
+    weights = np.exp(evidence - evidence[0])
+    weighty = int(np.sum(weights > thresholds.NEGLIGIBLE * weights.sum()))
+    models, weights = models[:weighty], weights[:weighty] / weights[:weighty].sum()
+    with_atoms = np.array([model.family.atoms > 0 for model in models])
+    averaged = with_atoms == (weights[with_atoms].sum() > weights[~with_atoms].sum())
+    own = weights[averaged] / weights[averaged].sum()
+    family = [model for model, is_in in zip(models, averaged, strict=True) if is_in]
+    ends = family[0].family.ends
+    centres = np.array([model.turn @ model.eta for model in family])
+    size = centres.shape[1] - sum(ends)
+    centres[:, size:] = np.maximum(centres[:, size:], 0.0)
+    centre = own @ centres
+    covariance = (centres - centre).T @ ((centres - centre) * own[:, None])
+    for w, model in zip(own, family, strict=True):
+        covariance += w * (model.turn @ scipy.linalg.cho_solve(model.factor, model.turn.T))
+    present = np.concatenate([np.full(size, True), centre[size:] > 0])  # an atom without mass is none
+    return Fit(
+        likelihood,
+        level,
+        _spread(ends, present[size:]),
+        centre[present],
+        covariance[np.ix_(present, present)],
+        tuple(models),
+        weights,
+        nodes,
+    )
+
+
+def _spread(ends: tuple[bool, bool], present: np.ndarray) -> tuple[bool, bool]:
+    """Which ends have an atom, of those allowed."""
+    is_present = iter(present)
+    left, right = (allowed and bool(next(is_present)) for allowed in ends)
+    return left, right
+
+
+def _path(family: Family, level: int, near: tuple[Model, ...] = (), best: float = -np.inf) -> list[Model]:
+    """The models of one order, from the largest penalty down; those too far below another order's best are left out.
+
+    near: likely models of the same data; the path begins at the spline of the one that is most alike, `thresholds.ABOVE` times
+    above the penalty at which its roughness costs what it did there, or further up while models count.
+    """
+    penalties = _penalties(family.likelihood.n, level, family.prior.order)
+    begin = min(
+        near, key=lambda m: (m.family.prior.order != family.prior.order, m.family.ends != family.ends), default=None
+    )
+    if begin is None:
+        return list(_walk(family, penalties, family.start, best))
+    eta = _moved(begin, family)
+    dear = thresholds.ABOVE * begin.penalty * begin.family.prior.roughness_of(begin.eta)
+    roughness = family.prior.roughness_of(eta)
+    first = sum(penalty * roughness > dear for penalty in penalties[:-1])
+    found = list(_walk(family, penalties[first:], eta, best))
+    highest, top = max([best, *(model.evidence for model in found)]), found[:1]
+    while first > 0 and top and top[0].penalty == penalties[first]:
+        first -= 1
+        top = list(_walk(family, [penalties[first]], top[0].eta, highest)) or top
+    if top and top[0].penalty > found[0].penalty:  # on the way down from there may be a better maximum
+        found = list(_walk(family, penalties[penalties.index(top[0].penalty) :], top[0].eta, best))
+    return found
+
+
+def _moved(model: Model, family: Family) -> np.ndarray:
+    """The coordinates, (D,), of a model's spline in a family of its level or of finer ones; without atoms."""
+    spline = (model.turn @ model.eta)[: len(model.family.prior.axes)]
+    while len(spline) < len(family.prior.axes):
+        spline = bspline.refinement(DEGREE, int(log2(len(spline) - DEGREE))) @ spline
+    return np.concatenate([family.prior.axes.T @ spline, np.zeros(family.atoms)])
+
+
+def _walk(family: Family, penalties: list[float], eta: np.ndarray, best: float) -> Iterator[Model]:
+    """The models of falling penalties, each started where the last one ended."""
+    information, highest = None, -np.inf
+    for penalty in penalties:
+        precision = family.precision(penalty)
+        constant = float(np.sum(np.log(precision))) / 2 + family.atoms * log(2)  # of masses there is half a normal law
+        maximum = maximise(family, precision, eta, information, max(best, highest) - thresholds.behind() - constant)
+        eta, information, evidence = maximum.eta, maximum.information, maximum.value + constant
+        if not maximum.is_behind:
+            yield Model(family, penalty, eta, maximum.factor, evidence)
+        highest = max(highest, evidence)
+        if (
+            evidence < highest - thresholds.behind()
+            and family.likelihood.chance(family.expected(family.law(eta))) > thresholds.NEGLIGIBLE
+        ):
+            return  # as smooth as the data allow, and rough enough for them
+
+
+def _penalties(n: float, level: int, order: int) -> list[float]:
+    """Decades of lambda, from where no wave can be told from none to where the finest are free."""
+    most = ceil(log10(max(n, 10.0))) + 1
+    least = -ceil(2 * order * log10(2 ** (level - 1)))
+    return [10.0**power for power in range(most, least - 1, -1)]

@@ -1,0 +1,1 @@
+"""Evidence behind an estimate: fit, discreteness, efficiency, and sensitivity to malicious clients."""

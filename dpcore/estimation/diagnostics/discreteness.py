@@ -1,0 +1,211 @@
+"""Whether values sit at few points: what reports say of it, and what is then not known.
+
+A density through the reports of whole numbers, of rounded ones, or of many people with one value is smooth where the truth
+jumps, and intervals around it look right and are wrong.  The law p of the input cells that was fitted is changed into one of
+single values, and the reports are asked which they prefer, by their log-likelihood:
+
+    a lattice    a part of p, as it is or evened out, moved to the nearest multiples of 1 / k of the range, or to the middles
+                 between them; each k is as likely beforehand as 1 / k, and all of p as five times a part;
+    a place      what p has above a part of a peak moved to one of its cells, or to the two around its mean.
+
+A lattice, or part of a peak, counts where the reports prefer it; a whole peak that they see, or a cell twice as high as its
+neighbours, where they cannot tell it from a single value.  A peak at an end of the range that they cannot tell from an endless
+one counts for what a density alone has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from dpcore.estimation.density.densities import DensityOnInterval
+from dpcore.estimation.density.likelihood import Likelihood
+from dpcore.estimation.diagnostics.evidence import Discreteness
+from dpcore.estimation.inference.binning_error import Cells
+
+_LATTICE = 3.0  # of log-likelihood with log(1 / k), above which a lattice is preferred: in one smooth law of 100
+_PLACE = 4.0  # the same for part of a peak: in one smooth law of 100, whose two humps have parts of their own
+_REAL = 10.0  # what a whole peak must be worth: of few reports nothing can be told from anything
+_ALIKE = -1.0  # above which a whole peak cannot be told from a value
+_ALIKE_AT_END = -2.0  # above which the peak at an end cannot be told from an endless one
+_WHOLE, _PARTS = 0.05, (0.25, 0.5, 0.75)  # of a peak's height
+_NEAR = 2.0  # of log-likelihood, within which the coarser of two lattices is taken
+_MOST_TRIED = 64  # cells of a peak, each of which may be where all of it is
+LEAST_MASS = 0.03  # of the people, that a place has at least
+_SMALL, _TOGETHER = 0.01, 0.1  # the same of a whole peak, and of all such peaks together
+_AT_END = 0.01  # the same of an end
+_ON_LATTICE = np.array([0.2, 0.5, 1.0])  # of the people
+_PARTLY = (
+    1.6  # of log-likelihood, by which a lattice of part of the people must explain more: they are a fifth as likely
+)
+_COARSE = 8  # points, below which all people are on them: humps of a density are not
+_FINEST = 170  # lattice that is looked for, and at most a third of the input cells
+
+Gains = Callable[[np.ndarray], np.ndarray]
+
+
+def of(likelihood: Likelihood, density: DensityOnInterval) -> Discreteness:
+    """Return what the reports say of the density fitted to them; who is clipped to a bound is an atom of it, and no place."""
+    cells, law = likelihood.inputs, Cells(likelihood.inputs, density).masses
+    atoms = np.zeros(cells)
+    atoms[[0, -1]] += density.atoms
+    known = likelihood.log_likelihood(likelihood.expected(law + atoms))
+
+    def expected(laws: np.ndarray) -> np.ndarray:
+        """What each of the laws, (cells, m), expects, (m, S)."""
+        return np.ascontiguousarray(likelihood.expected(laws + atoms[:, None]).T)
+
+    def preferred(expected: np.ndarray) -> np.ndarray:
+        """How much the reports prefer what is expected, (m, S), to what the law fitted expects."""
+        return np.array([likelihood.log_likelihood(row) for row in np.maximum(expected, 1e-300)]) - known
+
+    def gains(laws: np.ndarray) -> np.ndarray:
+        """How much they prefer each of the laws, (cells, m)."""
+        return preferred(expected(laws))
+
+    lattice, on_lattice = _lattice(law, expected, preferred)
+    peaks, share = _places(law, gains)
+    return Discreteness(peaks, max(on_lattice, share), lattice, _has_endless_end(law, atoms, gains))
+
+
+def _lattice(law: np.ndarray, expected: Gains, preferred: Gains) -> tuple[int, float]:
+    """The coarsest lattice that is all but the one that the reports prefer, and the part of the people on it; or 0, 0.
+
+    What is expected of a part of the people moved and the rest not is that part of what the two laws expect.
+    """
+    numbers, nearest = _nearest(len(law))
+    if not len(numbers):  # of so few cells none is coarser
+        return 0, 0.0
+    even = _evened(law, np.round(len(law) / numbers).astype(np.int64))
+    even *= law.sum() / even.sum(axis=1, keepdims=True)
+    masses = np.stack([np.broadcast_to(law, even.shape), even], axis=1)  # (lattices, 2, cells)
+    rows = np.arange(2 * len(numbers)).reshape(-1, 2, 1) * len(law)
+    moved = np.bincount((rows + nearest[:, None]).ravel(), masses.ravel(), rows.size * len(law)).reshape(-1, len(law))
+    kept, all_moved = expected(law[:, None]), expected(moved.T)
+    found = np.stack([preferred(kept + (all_moved - kept) * part) for part in _ON_LATTICE], axis=1)
+    found = found.reshape(len(numbers), 2, -1) - np.log(numbers)[:, None, None]
+    is_part = _ON_LATTICE < 1
+    found -= np.where(is_part, np.where(numbers < _COARSE, np.inf, _PARTLY)[:, None, None], 0.0)
+    found = found.reshape(len(numbers), -1)
+    best = found.max(axis=1)
+    if best.max() <= _LATTICE:
+        return 0, 0.0
+    coarsest = int(np.argmax(best >= best.max() - _NEAR))
+    return int(numbers[coarsest]), float(_ON_LATTICE[np.argmax(found[coarsest]) % len(_ON_LATTICE)])
+
+
+def _evened(law: np.ndarray, widths: np.ndarray) -> np.ndarray:
+    """The law's means over so many cells around each, (m, cells), as if it went on mirrored beyond its ends; widths: (m,)."""
+    beyond = int(widths.max())
+    sums = np.cumsum(np.pad(law, (beyond + 1, beyond), mode="symmetric"))
+    first = np.arange(len(law)) + beyond - widths[:, None] // 2  # the sum's, of all before the first cell
+    return np.asarray((sums[first + widths[:, None]] - sums[first]) / widths[:, None])
+
+
+@lru_cache(maxsize=4)
+def _nearest(cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """The lattices, (m,), and of each the cell of the point that is nearest to each cell, (m, cells); read-only."""
+    k = np.arange(2, min(_FINEST, cells // 3) + 1)[:, None, None]
+    shift = np.array([[0.0], [0.5]])
+    points = np.clip(np.round((np.arange(cells) + 0.5) / cells * k - shift), 0, k - (shift > 0)) + shift
+    nearest = np.minimum((points / k * cells).astype(np.int64), cells - 1).reshape(-1, cells)
+    nearest.flags.writeable = False
+    return np.repeat(k.ravel(), 2), nearest
+
+
+def _places(law: np.ndarray, gains: Gains) -> tuple[int, float]:
+    """How many stretches may be one value each, and the share of the respondents there."""
+    moved = np.zeros(len(law))  # who may be at single values, by cell
+    for part in (_WHOLE, *_PARTS):
+        peaks = [_Peak.around(law, *peak, part) for peak in _peaks(law, part)]
+        peaks = [peak for peak in peaks if peak.mass >= (_SMALL if part == _WHOLE else LEAST_MASS)]
+        if not peaks:
+            continue
+        enough = _ALIKE if part == _WHOLE else _PLACE
+        if part == _WHOLE:
+            peaks = [peak for peak, gain in zip(peaks, gains(_flattened(law, peaks)), strict=True) if gain <= -_REAL]
+        found = _best(law, peaks, gains) if peaks else np.zeros(0)
+        peaks = [peak for peak, gain in zip(peaks, found, strict=True) if gain >= enough or peak.first == peak.last]
+        if part == _WHOLE and sum(peak.mass for peak in peaks) < _TOGETHER:
+            continue
+        for peak in peaks:
+            moved[peak.first : peak.last + 1] = np.maximum(moved[peak.first : peak.last + 1], peak.excess)
+    begins = np.diff((moved > 0).astype(np.int8), prepend=0) == 1
+    return int(begins.sum()), float(moved.sum())
+
+
+def _has_endless_end(law: np.ndarray, atoms: np.ndarray, gains: Gains) -> bool:
+    """Whether a peak at an end, higher than the uniform density, may have half its height from one value."""
+    tops = [peak for peak in _peaks(law, 0.5) if peak[0] in (0, len(law) - 1) and law[peak[0]] * len(law) >= 1]
+    ends = [_Peak.around(law, *peak, 0.5) for peak in tops]
+    ends = [peak for peak in ends if law[peak.first : peak.last + 1].sum() >= _AT_END]
+    has_atom = any(
+        atoms[peak.first] + atoms[peak.last] > 0 for peak in ends
+    )  # what is left of a peak that an atom stands for
+    return has_atom or (bool(ends) and bool(np.any(_best(law, ends, gains) > _ALIKE_AT_END)))
+
+
+def _flattened(law: np.ndarray, peaks: list[_Peak]) -> np.ndarray:
+    """The laws, (cells, m), of which each has one of the peaks' excess spread over all cells."""
+    laws = np.repeat(law[:, None], len(peaks), axis=1)
+    for column, peak in enumerate(peaks):
+        laws[peak.first : peak.last + 1, column] -= peak.excess
+    return np.asarray(laws + np.array([peak.mass for peak in peaks]) / len(law))
+
+
+def _best(law: np.ndarray, peaks: list[_Peak], gains: Gains) -> np.ndarray:
+    """The largest gain of each peak, (m,), over where all of it may be."""
+    each = [peak.contracted(law) for peak in peaks]
+    found = gains(np.concatenate(each).T)
+    ends = np.cumsum([0, *(len(laws) for laws in each)])
+    return np.array([found[begin:end].max() for begin, end in pairwise(ends)])
+
+
+def _peaks(law: np.ndarray, part: float) -> list[tuple[int, int, int]]:
+    """Top, first and last cell of each stretch around a maximum with at least that part of it: disjoint, highest first."""
+    taken, padded, found = np.zeros(len(law), dtype=bool), np.pad(law, 1), []
+    tops = np.flatnonzero((law > 0) & (law >= padded[:-2]) & (law >= padded[2:]))
+    for top in tops[np.argsort(-law[tops], kind="stable")]:
+        if taken[top]:
+            continue
+        beside = np.flatnonzero(taken | (law < part * law[top]))
+        at = int(np.searchsorted(beside, top))
+        first = int(beside[at - 1]) + 1 if at else 0
+        last = int(beside[at]) - 1 if at < len(beside) else len(law) - 1
+        taken[first : last + 1] = True
+        found.append((int(top), first, last))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Peak:
+    """first, last: its cells.  excess: (last - first + 1,), what they have above a part of its height."""
+
+    first: int
+    last: int
+    excess: np.ndarray
+
+    @classmethod
+    def around(cls, law: np.ndarray, top: int, first: int, last: int, part: float) -> _Peak:
+        base = part * law[top] if last > first else 0.0  # of one cell all of it
+        return cls(first, last, np.maximum(law[first : last + 1] - base, 0.0))
+
+    @property
+    def mass(self) -> float:
+        return float(self.excess.sum())
+
+    def contracted(self, law: np.ndarray) -> np.ndarray:
+        """Laws, (m, cells), with the excess in the two cells around its mean, and in each of the peak's cells if few."""
+        rest = law.copy()
+        rest[self.first : self.last + 1] -= self.excess
+        mean = float(self.excess @ np.arange(self.first, self.last + 1)) / self.mass
+        left = min(int(mean), len(law) - 2)
+        places = np.zeros((1, len(law)))
+        places[0, [left, left + 1]] = left + 1 - mean, mean - left
+        if self.last - self.first < _MOST_TRIED:
+            places = np.vstack([places, np.eye(len(law))[self.first : self.last + 1]])
+        return np.asarray(rest + self.mass * places)

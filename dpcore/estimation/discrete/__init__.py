@@ -1,0 +1,1 @@
+"""Distributions of numeric attributes with declared support points."""

@@ -1,0 +1,124 @@
+"""The law of points averaged over how smooth, heaped and free it may be, each belief by its evidence: none is chosen by eye.
+
+Beliefs are tried along paths: from straight lines to rough ones, with heaps at round numbers and without, then with a part of
+each point's own.  What stands out besides, other multiples or a single value, is looked for at the price of having looked at
+all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from dpcore.estimation.discrete.log_linear_family import ORDERS, Belief, Family
+from dpcore.estimation.discrete.log_linear_fit import Mode, excess, fit
+from dpcore.mechanisms.fisher_information import Information
+
+_ROUGHNESS = 10.0 ** np.arange(2, -7, -0.5)  # from straight lines to nearly anything, in half decades
+_WORSE = 3  # steps on that path that do not help, before it ends
+_FREE = (0.1, 0.3, 1.0)  # what each point's own part is tried with
+_MOST_FREE = 256  # points of which each may have one: of 1024 laws and errors are the same with it, in twice the time
+_FEW = 32  # points, of which heaps are looked for beside it however unlikely they were without
+_SMOOTHER = (1.0, 30.0)  # beside a part of each point's own the rest may be smoother
+_HEAPS = (1.0, 3.0)  # of what rounding adds, where some round, and where nearly all do
+_UNLIKELY = 8.0  # log of a factor by which beliefs worse than the best do not count
+_OTHERS, _PROMISING = 3, 3.0  # what stands out besides, at most, and how much less likely it may be at first sight
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """law: (k,).  beliefs: what each counts, and which it is, the most first.  apart: (m, k), how far their laws are from it.
+
+    The rows of `apart` are weighed, so that apart' apart is the covariance of the beliefs' laws.
+    """
+
+    law: np.ndarray
+    beliefs: list[tuple[float, Belief]]
+    apart: np.ndarray
+
+
+def average(family: Family, seen: Callable[[np.ndarray], Information]) -> Average:
+    """Return the law averaged over beliefs; seen: what the reports say, given a law near the true one."""
+    size = len(family.points) + family.is_silent
+    kinds = [Belief(ORDERS[0], 1.0, heaps) for heaps in _heaps(family)]
+    information = seen(np.full(size, 1 / size))
+    information = seen(_best(mode for kind in kinds for mode in _smooth(family, information, kind)).law)
+    smooth = [list(_smooth(family, information, kind)) for kind in kinds]
+    modes = [mode for each in smooth for mode in each]
+    top = _best(modes).evidence
+    free = [mode for each in smooth for mode in _free(family, information, each, top)]
+    modes += [*free, *_others(family, information, _best([*modes, *free] if size <= _FEW else modes))]
+    top = _best(modes).evidence
+    modes = sorted((mode for mode in modes if mode.evidence > top - _UNLIKELY), key=lambda mode: -mode.evidence)
+    weights = np.exp([mode.evidence - top for mode in modes])
+    weights /= weights.sum()
+    laws = np.array([mode.law for mode in modes])
+    law = weights @ laws
+    beliefs = [(float(weight), mode.belief) for weight, mode in zip(weights, modes, strict=True)]
+    return Average(law, beliefs, np.sqrt(weights)[:, None] * (laws - law))
+
+
+def _heaps(family: Family) -> tuple[float, ...]:
+    """How much rounding adds: where a scheme says that people round, they do."""
+    if not family.has_heaps:
+        return (0.0,)
+    return _HEAPS if family.rounded else (0.0, *_HEAPS)
+
+
+def _best(modes: Iterable[Mode]) -> Mode:
+    return max(modes, key=lambda mode: mode.evidence)
+
+
+def _smooth(family: Family, information: Information, kind: Belief, cost: float = 0.0) -> Iterator[Mode]:
+    """The modes along paths of roughness, of each order, without a part of each point's own."""
+    for order in ORDERS:
+        start, most, worse = None, -np.inf, 0
+        for roughness in _ROUGHNESS:
+            belief = replace(kind, order=order, roughness=float(roughness), free=0.0)
+            mode = fit(family, belief, information, start, cost)
+            yield mode
+            start, worse = mode, worse + 1 if mode.evidence <= most else 0
+            most = max(most, mode.evidence)
+            if worse == _WORSE:
+                break
+
+
+def _free(family: Family, information: Information, smooth: list[Mode], top: float) -> Iterator[Mode]:
+    """The modes with a part of each point's own, beside the best smooth one and a smoother one; top: the best evidence."""
+    best = _best(smooth)
+    is_unlikely = len(family.points) > _FEW and best.evidence < top - _UNLIKELY
+    for factor in () if is_unlikely or len(family.points) > _MOST_FREE else _SMOOTHER:
+        start = best
+        for free in _FREE:
+            belief = replace(best.belief, roughness=best.belief.roughness * factor, free=free)
+            start = fit(family, belief, information, start, best.cost)
+            yield start
+
+
+def _others(family: Family, information: Information, best: Mode) -> list[Mode]:
+    """The modes with what stands out of the best besides, one after the other: other multiples, or a point alone."""
+    multiples, columns = family.others
+    costs = np.log(2 * np.repeat([len(multiples), len(family.points)], [len(multiples), len(family.points)]))
+    found: list[Mode] = []
+    for _ in range(0 if family.rounded == () else _OTHERS):
+        most = int(np.argmax(excess(family, information, best, columns) / 2 - costs))
+        if most < len(multiples):
+            kind = replace(best.belief, multiples=(*best.belief.multiples, multiples[most]))
+        else:
+            kind = replace(best.belief, alone=(*best.belief.alone, float(family.points[most - len(multiples)])))
+        cost = best.cost + float(costs[most])
+        parts = product({0.0, kind.heaps} if family.rounded is None else {kind.heaps}, {0.0, kind.free})
+        tried = [fit(family, replace(kind, heaps=heaps, free=free), information, None, cost) for heaps, free in parts]
+        found += tried
+        if _best(tried).evidence < best.evidence - _PROMISING:
+            break
+        smooth = list(_smooth(family, information, _best(tried).belief, cost))
+        more = [*smooth, *_free(family, information, smooth, best.evidence)]
+        found += more
+        if _best(more).evidence <= best.evidence:
+            break
+        best = _best(more)
+    return found

@@ -1,0 +1,85 @@
+"""The most likely law of points under one belief, and what reports say beyond it.
+
+A belief is judged by its marginal likelihood in Laplace's approximation, l(p) - |u|^2 / 2 - log det(I + B'FB) / 2 at the mode,
+B the derivative of the law by u.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from dpcore.estimation.discrete.log_linear_family import Belief, Family, slope
+from dpcore.mechanisms.fisher_information import Information
+
+_STEPS, _SMALL, _LEAST_STEP = 40, 1e-2, 1e-4  # Newton's, until it gains so little, or is cut so short
+_TINY = 1e-9  # a column that is none moves nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """The most likely law under a belief: its coordinates u, the norms of L's columns, the law, and the belief's evidence.
+
+    cost: what is taken off the evidence, the log of how unlikely such a belief is beforehand.
+    """
+
+    belief: Belief
+    coordinates: np.ndarray
+    widths: np.ndarray
+    law: np.ndarray
+    evidence: float
+    cost: float = 0.0
+
+
+def fit(family: Family, belief: Belief, information: Information, start: Mode | None = None, cost: float = 0.0) -> Mode:
+    """Return the most likely law under a belief, by Newton's steps from near a mode, halved where they do not help."""
+    columns = family.of(belief)
+    u, widths = np.zeros(columns.shape[1]), np.linalg.norm(columns, axis=0) + _TINY
+    if start is not None:  # the same logarithms; a part of each point's own comes last
+        u[: len(start.widths)] = start.coordinates * start.widths / widths[: len(start.widths)]
+    law, value = _at(columns, u, information)
+    for _ in range(_STEPS):
+        moved = information.root @ slope(columns, law)
+        gradient = moved.T @ (information.numbers - information.root @ law) - u
+        step, uncertain = _solved(moved, gradient)
+        length, tried = 1.0, _at(columns, u + step, information)
+        while tried[1] < value and length > _LEAST_STEP:
+            length /= 2
+            tried = _at(columns, u + length * step, information)
+        if tried[1] < value:
+            break
+        u, (law, value) = u + length * step, tried
+        if gradient @ step < _SMALL:
+            break
+    return Mode(belief, u, widths, law, value - uncertain - cost, cost)
+
+
+def _solved(moved: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, float]:
+    """(I + B'B)^-1 g and log det(I + B'B) / 2, B (q, r): in q dimensions where they are fewer."""
+    is_wide = len(moved) < moved.shape[1]
+    inner = moved @ moved.T if is_wide else moved.T @ moved
+    inner[np.diag_indices_from(inner)] += 1.0
+    factor, _ = scipy.linalg.lapack.dpotrf(inner)
+    solved, _ = scipy.linalg.lapack.dpotrs(factor, moved @ gradient if is_wide else gradient)
+    return gradient - moved.T @ solved if is_wide else solved, float(np.log(np.diagonal(factor)).sum())
+
+
+def _at(columns: np.ndarray, u: np.ndarray, information: Information) -> tuple[np.ndarray, float]:
+    """The law at u, and its log likelihood with its prior."""
+    logarithms = columns @ u
+    law = np.exp(logarithms - logarithms.max())
+    law /= law.sum()
+    return law, information(law) - float(u @ u) / 2
+
+
+def excess(family: Family, information: Information, mode: Mode, columns: np.ndarray) -> np.ndarray:
+    """Return chi-squared, (m,), of more mass at each of the columns, (k, m), than a mode's law has; 0 of less."""
+    moved = information.root @ slope(family.of(mode.belief), mode.law)
+    more = information.root @ slope(columns, mode.law)
+    left = information.numbers - information.root @ mode.law
+    inner = moved @ moved.T
+    inner[np.diag_indices_from(inner)] += 1.0
+    known = np.sum(more * np.linalg.solve(inner, more), axis=0)
+    return np.asarray(np.maximum(left @ more, 0.0) ** 2 / np.maximum(known, _TINY))

@@ -1,0 +1,1 @@
+"""Frequencies of categorical attributes."""

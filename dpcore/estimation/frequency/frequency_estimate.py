@@ -1,0 +1,381 @@
+"""The estimate of a categorical attribute: its frequencies, proper ones shown, unbiased ones beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpcore._random import Source
+from dpcore.errors import SchemeError, check_within
+from dpcore.estimation.diagnostics.evidence import Exposure, Sample, Sensitivity
+from dpcore.estimation.frequency.proportion_intervals import (
+    Intervals,
+    NormalIntervals,
+    UnionInterval,
+    differs_from_equal,
+    within_bounds,
+)
+from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, moved, normal_quantile, refused
+from dpcore.functionals import Cdf, Probability, Quantile
+from dpcore.functionals.group import Group, OfGroup
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SURE = 3.0  # standard errors that a share is above 0 at least where others are divided by it
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """A covariance matrix of k numbers, diag(own) + shared' weights shared: exact, and small where k is large.
+
+    own: (k,).  shared: (r, k).  weights: (r, r), symmetric.
+    """
+
+    own: np.ndarray
+    shared: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def variances(self) -> np.ndarray:
+        """The diagonal, shape (k,)."""
+        return np.asarray(self.own + np.einsum("rk,rs,sk->k", self.shared, self.weights, self.shared, optimize=True))
+
+    def along(self, gradient: np.ndarray) -> float:
+        """Return the variance of gradient' x, gradient (k,)."""
+        common = self.shared @ gradient
+        return float(self.own @ gradient**2 + common @ self.weights @ common)
+
+    def design_effect(self, gradient: np.ndarray) -> float | None:
+        """Return that variance over the one that as many reports have which all count the same; None where they do."""
+        return None
+
+    @property
+    def design_effects(self) -> np.ndarray | None:
+        """The same of each number, (k,)."""
+        return None
+
+    def trace(self, matrix: np.ndarray) -> float:
+        """Return tr(matrix S), matrix (k, k) symmetric."""
+        return float(self.own @ np.diagonal(matrix) + np.sum(self.weights * (self.shared @ matrix @ self.shared.T)))
+
+    def matrix(self) -> np.ndarray:
+        """Return the whole matrix, (k, k)."""
+        return np.asarray(np.diag(self.own) + self.shared.T @ self.weights @ self.shared)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FrequencyEstimate(OfGroup):
+    """The frequencies of a categorical attribute, in the order of its categories; arrays have shape (k,).
+
+    values: a projection of `raw`: nonnegative, sum one.  raw: unbiased; may be negative.
+    low, high: pointwise intervals of frequencies from 0 to 1, which end where a test against the best of them rejects, and are
+    moved where needed so that `values` are not at their limits (`moved`).
+    spread: the covariance of raw, at `values`.  n: reports used.  numbers: the categories' numbers, or None.
+    union_interval: None where categories are not alike, whose unions have intervals of `spread`.
+    sensitivities: (k,), how far malicious clients can move each of raw per share of them (`Sensitivity`), exact.
+    exposure: what one report can do to numbers made of raw.  reading: (k, S), the weights of the average reports in raw, where
+    they are no inverse of what is reported.
+    beliefs: what was averaged over and how much each counts, the most first, where the law was believed to be of some kind.
+    """
+
+    attribute: str
+    categories: tuple[str, ...]
+    values: np.ndarray
+    raw: np.ndarray
+    spread: Spread = field(repr=False)
+    intervals: Intervals = field(repr=False)
+    union_interval: UnionInterval | None = field(default=None, repr=False)
+    confidence: float
+    n: int
+    numbers: tuple[float, ...] | None
+    estimator: str
+    group: Group | None = None
+    sample: Sample | None = field(default=None, repr=False)
+    sensitivities: np.ndarray | None = field(default=None, repr=False)
+    exposure: Exposure | None = field(default=None, repr=False)
+    reading: np.ndarray | None = field(default=None, repr=False)
+    beliefs: tuple[tuple[float, Any], ...] = field(default=(), repr=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"<FrequencyEstimate of {self.attribute} by {self.estimator}: {len(self.categories)} categories, "
+            f"{self.n} reports>"
+        )
+
+    def __getitem__(self, category: str) -> float:
+        """Return one category's frequency."""
+        return float(self.values[self._position(category)])
+
+    def __call__(self, x: Any) -> np.ndarray:
+        """Return the probability of each number x (any shape), 0 of a number that no category has; see `cdf` for errors.
+
+        The estimate of a density (`DensityEstimate`) returns its density at x instead.
+        """
+        numbers, shares = self._law
+        x = np.asarray(x, dtype=np.float64)
+        place = np.minimum(np.searchsorted(numbers, x), len(numbers) - 1)
+        return np.where(numbers[place] == x, shares[place], 0.0)
+
+    def cdf(self, x: Any) -> np.ndarray:
+        """Return the share of numbers at or below x (any shape), of `values`, among those who gave an answer.
+
+        Raises SchemeError where the categories have no numbers.
+        """
+        numbers, shares = self._law
+        below = np.concatenate([[0.0], np.minimum(np.cumsum(shares), 1.0)])
+        below[-1] = 1.0
+        return below[np.searchsorted(numbers, np.asarray(x, dtype=np.float64), side="right")]
+
+    def quantile(self, t: Any) -> np.ndarray:
+        """Return the least number with cdf >= t, t in [0, 1] (any shape); raises SchemeError for other t, and as `cdf` does."""
+        t = np.asarray(t, dtype=np.float64)
+        if not np.all((t >= 0) & (t <= 1)):
+            raise SchemeError("t of a quantile must lie between 0 and 1")
+        numbers, _ = self._law
+        return numbers[np.minimum(np.searchsorted(self.cdf(numbers), t), len(numbers) - 1)]
+
+    @cached_property
+    def _law(self) -> tuple[np.ndarray, np.ndarray]:
+        """The categories' numbers, rising and each once, and the shares that are shown of them."""
+        if self.numbers is None:
+            raise SchemeError(f"the categories of {self.attribute} have no numbers; give `values` in the scheme")
+        numbers, places = np.unique(np.asarray(self.numbers, dtype=np.float64), return_inverse=True)
+        return numbers, np.bincount(places, self.answered.values, len(numbers))
+
+    def _position(self, category: str) -> int:
+        if category not in self.categories:
+            raise SchemeError(f"{self.attribute} has no category {category!r}; it has {', '.join(self.categories)}")
+        return self.categories.index(category)
+
+    @cached_property
+    def standard_errors(self) -> np.ndarray:
+        """Of raw, shape (k,)."""
+        return np.sqrt(np.maximum(self.spread.variances, 0.0))
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Of raw, shape (k, k); made when asked for, 800 MB for 10,000 categories, where `spread` is small."""
+        return self.spread.matrix()
+
+    @property
+    def low(self) -> np.ndarray:
+        return self._shown[0]
+
+    @property
+    def high(self) -> np.ndarray:
+        return self._shown[1]
+
+    @cached_property
+    def _shown(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._moved(*within_bounds(self.intervals, self.raw, normal_quantile(self.confidence)))
+
+    def _moved(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return moved(self.values, low, high, 0.0, 1.0)
+
+    def interval(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, shapes (k,), each of which holds one category's frequency with that confidence.
+
+        Around `raw` and uncut: they may reach below 0 or above 1, and `values` may lie outside them.
+        """
+        check_confidence(confidence)
+        return self.intervals(normal_quantile(confidence))
+
+    def simultaneous(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, shapes (k,), within [0, 1], that hold all frequencies at once with that confidence.
+
+        Each interval has confidence c^(1/k): for normal errors, however they are correlated, all hold with at least c
+        [Sidak1967].  Errors of different categories are all but uncorrelated, so that for k above a few nothing is lost.
+        They therefore also hold for categories that were selected for their estimates, such as the largest.  Those of a
+        frequency oracle contain the exact binomial ones [ClopperPearson1934].
+        """
+        check_confidence(confidence)
+        return self.intervals.simultaneous(confidence)
+
+    def differs(self, confidence: float = 0.95) -> np.ndarray:
+        """Return which categories differ significantly from an equal share 1/k, shape (k,), bool; see `differs_from_equal`."""
+        return differs_from_equal(*self.simultaneous(confidence))
+
+    @property
+    def effective_n(self) -> float:
+        """How many direct observations would give the frequencies the summed variance they have: (1 - sum f^2) / tr S."""
+        return float((1 - self.values @ self.values) / self.spread.variances.sum())
+
+    def draw(self, n: int, random: Source) -> np.ndarray:
+        """Return n >= 0 categories, shape (n,), drawn from the frequencies that are shown."""
+        check_within(0, 10**9, n=n)
+        return random.generator().choice(
+            np.array(self.categories, dtype=object), size=n, p=self.values / self.values.sum()
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per category: category, estimate, standard_error, confidence, low, high, simultaneous_low and _high.
+
+        simultaneous_low, simultaneous_high: of `simultaneous`, moved as `low` and `high` are.
+        """
+        import pandas as pd
+
+        low, high = self._moved(*self.simultaneous(self.confidence))
+
+        return pd.DataFrame(
+            {
+                "category": list(self.categories),
+                "estimate": self.values,
+                "standard_error": self.standard_errors,
+                "confidence": self.confidence,
+                "low": self.low,
+                "high": self.high,
+                "simultaneous_low": low,
+                "simultaneous_high": high,
+            }
+        )
+
+    def functional(self, functional: Any, confidence: float = 0.95) -> FunctionalEstimate:
+        """Return a functional of the categories' numbers, such as Mean(), with its interval, or a refusal.
+
+        value = L(raw) - tr(Q S), the second-order bias removed (Q half the second derivative, S the covariance);
+        SE^2 = g' S g, g the gradient.  Of a quantile the band of the distribution function is inverted.  The value of a share
+        or a quantile is that of `values`, and the interval is moved where needed to contain it.
+        Where silence is an answer, the numbers are of those who gave one.
+        """
+        check_confidence(confidence)
+        if self.answered is not self:
+            if self._too_few_answered:
+                why = f"nearly all gave no answer: who gave one are too few to tell their numbers of {self.attribute}"
+                return refused(functional, why, confidence)
+            return self.answered.functional(functional, confidence)
+        name, kind = str(functional), functional.kind
+        reason = functional.refuses_probabilities()
+        if self.numbers is None:
+            reason = f"the categories of {self.attribute} have no numbers; give `values` in the scheme"
+        if reason is not None or self.numbers is None:
+            return refused(functional, str(reason), confidence)
+        numbers = np.asarray(self.numbers, dtype=np.float64)
+        if isinstance(functional, Quantile):
+            return self._quantile(functional, numbers, confidence)
+        value, gradient, curvature = functional.expand_probabilities(self.raw, numbers)
+        if not functional.is_linear:
+            value -= self.spread.trace(curvature)
+        error = float(np.sqrt(max(0.0, self.spread.along(gradient))))
+        least, most = functional.range_of_numbers(numbers)
+        half = normal_quantile(confidence) * error
+        shown = float(functional.of_probabilities(self.values, numbers))
+        reported = float(np.clip(shown if isinstance(functional, Cdf | Probability) else value, least, most))
+        low, high = np.clip(moved(reported, value - half, value + half, least, most), least, most)
+        return FunctionalEstimate(
+            functional=name,
+            value=reported,
+            standard_error=error,
+            low=float(low),
+            high=float(high),
+            confidence=confidence,
+            plug_in=shown,
+            kind=kind,
+            design_effect=self.spread.design_effect(gradient),
+        )
+
+    def _quantile(self, functional: Quantile, numbers: np.ndarray, confidence: float) -> FunctionalEstimate:
+        """The least number with at least that share at or below it, of both ends of the band, and of `values`.
+
+        Half its length is z standard errors, which are at least those of a value that may be anywhere up to the next number.
+        """
+        order, z = np.argsort(numbers), normal_quantile(confidence)
+        below = np.cumsum(self.raw[order])
+        variances = [self.spread.along(np.asarray(numbers <= number, dtype=np.float64)) for number in numbers[order]]
+        half = z * np.sqrt(np.maximum(variances, 0.0))
+        value = functional.of_probabilities(self.values, numbers)
+        low, high = (functional.among(numbers[order], each) for each in (below + half, below - half))
+        low, high = min(low, value), max(high, value)
+        gaps = np.abs(numbers - value)
+        return FunctionalEstimate(
+            functional=str(functional),
+            value=value,
+            standard_error=float(max((high - low) / (2 * z), gaps[gaps > 0].min() / 12**0.5)),
+            low=low,
+            high=high,
+            confidence=confidence,
+            plug_in=value,
+            kind=functional.kind,
+        )
+
+    @cached_property
+    def answered(self) -> FrequencyEstimate:
+        """The law of those whose answer is a number, where silence is one, the last of the categories; else itself.
+
+        q = p / s, s the share of all answers that are numbers: its derivative is (I - q 1') / s.
+        """
+        k = len(self.numbers or ())
+        if self.numbers is None or k == len(self.categories):
+            return self
+        share = float(self.raw[:k].sum())
+        law = self.raw[:k] / share
+        moved = (np.eye(k) - law[:, None]) / share
+        matrix = moved @ self.spread.matrix()[:k, :k] @ moved.T
+        exposure, reading = self.exposure, self.reading
+        return replace(
+            self,
+            categories=self.categories[:k],
+            values=self.values[:k] / self.values[:k].sum(),
+            raw=law,
+            spread=Spread(np.zeros(k), np.eye(k), matrix),
+            intervals=NormalIntervals(law, np.sqrt(np.maximum(np.diagonal(matrix), 0.0))),
+            sensitivities=None,
+            exposure=exposure if exposure is None or reading is None else exposure.reread(moved @ reading[:k]),
+        )
+
+    @property
+    def _too_few_answered(self) -> bool:
+        """Whether the share of those whose answer is a number, by which theirs are divided, is not surely above 0."""
+        gave = np.arange(len(self.categories)) < len(self.numbers or ())
+        return float(self.raw[gave].sum()) <= SURE * float(np.sqrt(max(0.0, self.spread.along(gave.astype(float)))))
+
+    def share_of(self, categories: Sequence[str], confidence: float = 0.95) -> FunctionalEstimate:
+        """Return the share of a union of categories, one or more, with an interval of their joint covariance.
+
+        value = sum_A raw - s (sum raw - 1), s the union's part of all k categories: `raw` moved by the same everywhere so that
+        it sums to one, and then cut to [0, 1], its interval with it.  Of all categories it is 1, and what a union has its
+        complement has not.  So it is surer than raw alone: by sqrt(1 - s), where a report says each category by itself.
+        SE^2 = w' S w, w = 1 - s in the union and -s elsewhere.  The interval inverts the score test, as one category's does.
+        plug_in: the sum of `values`.  Raises SchemeError for a category that there is not, or none.
+        """
+        check_confidence(confidence)
+        if isinstance(categories, str) or not categories:
+            raise SchemeError(f"share_of takes a list of categories, one or more, got {categories!r}")
+        members = sorted({self._position(category) for category in categories})
+        weights, share = np.zeros(len(self.categories)), len(members) / len(self.categories)
+        weights[members] = 1.0
+        raw, shown = float(weights @ self.raw - share * (self.raw.sum() - 1)), float(weights @ self.values)
+        error, z = float(np.sqrt(max(0.0, self.spread.along(weights - share)))), normal_quantile(confidence)
+        if share == 1 or self.union_interval is None:
+            low, high = raw - z * error, raw + z * error
+        else:
+            low, high = self.union_interval(raw, z=z, share=share)
+        value = float(np.clip(raw, 0.0, 1.0))
+        low, high = (float(np.clip(end + value - raw, 0.0, 1.0)) for end in (low, high))
+        return FunctionalEstimate(
+            functional=f"share_of({', '.join(self.categories[i] for i in members)})",
+            value=value,
+            standard_error=error,
+            low=low,
+            high=high,
+            confidence=confidence,
+            plug_in=shown,
+            kind="smooth",
+            design_effect=self.spread.design_effect(weights - share),
+        )
+
+    def sensitivity(self, functional: Any) -> Sensitivity | None:
+        """Return how far malicious clients can move a functional of the categories' numbers; None where it is refused."""
+        if self.answered is not self:
+            return None if self._too_few_answered else self.answered.sensitivity(functional)
+        if self.exposure is None or self.numbers is None or functional.refuses_probabilities() is not None:
+            return None
+        if isinstance(functional, Quantile):
+            return None  # of few points it does not move, or by a whole one
+        _, gradient, _ = functional.expand_probabilities(self.raw, np.asarray(self.numbers, dtype=np.float64))
+        is_exact = functional.is_linear and self.reading is None and self.exposure.is_constant
+        return Sensitivity(self.exposure.sensitivity(gradient), is_exact)

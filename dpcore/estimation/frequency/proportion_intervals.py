@@ -1,0 +1,123 @@
+"""Intervals of the shares of categories: of single ones, within what is possible, and of those that were selected.
+
+The interval of a single category covers with its confidence if the category was chosen before the estimates were seen.  The
+largest estimates tend to have the largest positive errors: of 2,000 equal shares the 30 largest lie two or more standard errors
+above the truth.  Simultaneous intervals cover all k shares together with the stated confidence, and so cover any selection of
+them, by whatever rule it was made.  Intervals with a controlled false coverage rate are shorter, but
+cover a stated fraction only on average over selections [BenjaminiYekutieli2005].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from dpcore.estimation.functional_estimate import normal_quantile
+from dpcore.mechanisms.observation_model import ScoreSums
+
+_NO_HIT = 1e-6  # reports, below which rounding alone is left of none
+
+
+class Intervals(Protocol):
+    """Intervals of single frequencies around unbiased ones; deviations: standard errors, of all or (k,)."""
+
+    def __call__(self, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends, shapes (k,), uncut."""
+
+    def deviations(self, frequencies: np.ndarray) -> np.ndarray:
+        """Return how many standard errors frequencies (k,) lie from the unbiased ones."""
+
+    def simultaneous(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return limits within [0, 1], shapes (k,), that cover all k frequencies together, each at c^(1/k) [Sidak1967]."""
+
+
+@dataclass(frozen=True, eq=False)
+class NormalIntervals:
+    """Intervals of so many standard errors, (k,), to either side of raw, (k,)."""
+
+    raw: np.ndarray
+    errors: np.ndarray
+
+    def __call__(self, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.raw - deviations * self.errors, self.raw + deviations * self.errors
+
+    def deviations(self, frequencies: np.ndarray) -> np.ndarray:
+        return np.asarray(np.abs(self.raw - frequencies) / np.maximum(self.errors, np.finfo(float).tiny))
+
+    def simultaneous(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+        return within_bounds(self, self.raw, normal_quantile(confidence ** (1 / len(self.raw))))
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreIntervals:
+    """Intervals that invert the score test of a frequency oracle; n: reports, of all categories or of each, (k,)."""
+
+    model: ScoreSums
+    raw: np.ndarray
+    n: float | np.ndarray
+
+    def __call__(self, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.model.score_interval(self.raw, self.n, deviations)
+
+    def deviations(self, frequencies: np.ndarray) -> np.ndarray:
+        return np.asarray(np.abs(self.raw - frequencies) / np.sqrt(self.model.variance(frequencies, self.n)))
+
+    def simultaneous(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the score test's limits, widened to those of Clopper and Pearson.
+
+        Scores are 0 or 1, and the sum of a category's is binomial.  Far in its tails a score test rejects too often: of 10,000
+        categories at epsilon 4 its limits cover all shares of 300 clients with .29 instead of .95, the wider ones with .97.
+        """
+        from scipy.special import betaincinv  # nobody but lists of categories asks
+
+        each = confidence ** (1 / len(self.raw))
+        low, high = within_bounds(self, self.raw, normal_quantile(each))
+        start, contrast, tail = float(self.model.other_mean), float(self.model.contrast), (1 - each) / 2
+        hits = np.clip(start + contrast * self.raw, 0.0, 1.0) * self.n
+        others = self.n - hits
+        least = np.where(hits > _NO_HIT, betaincinv(np.maximum(hits, _NO_HIT), others + 1, tail), 0.0)
+        most = np.where(others > _NO_HIT, betaincinv(hits + 1, np.maximum(others, _NO_HIT), 1 - tail), 1.0)
+        below, above = (np.clip((end - start) / contrast, 0.0, 1.0) for end in (least, most))
+        return np.minimum(low, below), np.maximum(high, above)
+
+
+def within_bounds(intervals: Intervals, raw: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends, shapes (k,), of the possible frequencies that a test does not reject against the best possible one.
+
+    f in [0, 1] is kept where T(f) - T(f*) <= deviations^2, T the squared distance from raw in standard errors and f* the
+    possible frequency of least T, raw itself or a bound.  So an interval is never empty, its ends move without a jump as
+    reports do, and it holds at least what the uncut one does [FeldmanCousins1998].
+    """
+    low, high = intervals(np.hypot(deviations, intervals.deviations(np.clip(raw, 0.0, 1.0))))
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+class UnionInterval(Protocol):
+    """The ends of the interval of a union with `share` of all categories, around its unbiased share `raw`, uncut."""
+
+    def __call__(self, raw: float, *, z: float, share: float) -> tuple[float, float]: ...
+
+
+def differs_from_equal(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return which of k categories differ significantly from an equal share: whose simultaneous interval excludes 1/k.
+
+    Parameters
+    ----------
+    low, high
+        Bounds of intervals that cover all k shares together with confidence c, shapes (k,).
+
+    Notes
+    -----
+    The average share of the other categories is (1 - f_j) / (k - 1).  It equals f_j exactly where f_j = 1/k, so that the test
+    of f_j = 1/k asks whether category j differs from the average of the rest.  A category is marked falsely only where its
+    share is 1/k and its interval does not cover it.  One or more such marks have probability 1 - c at most, whatever the other
+    shares: the familywise error rate is controlled.  Where all shares are equal, no category is marked with probability c at
+    least: this is the maximum |t| test of homogeneity with Sidak's critical value [Sidak1967].  Pearson's statistic has more
+    power where all shares differ a little, but it names no category, and may contradict the intervals beside it.
+    """
+    equal = 1 / len(low)
+    if len(low) == 1:  # nothing to differ from
+        return np.zeros(1, dtype=bool)
+    return np.asarray((low > equal) | (high < equal))

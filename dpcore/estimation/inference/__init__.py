@@ -1,0 +1,1 @@
+"""Confidence intervals and bands of functionals, and comparisons of estimates."""

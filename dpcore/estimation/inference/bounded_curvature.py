@@ -1,0 +1,156 @@
+"""Intervals that hold for every density whose second derivative is as small as was said, and whether reports contradict that.
+
+A linear number has the shortest interval of fixed length that counts the worst bias over the class (`smoothness_class`).  A
+quantile is where such an interval of the distribution function holds t; quadratic numbers are in `quadratic_functionals`.
+Nothing is found out about smoothness: a stated bound that is wrong makes the interval wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.errors import NotEstimable
+from dpcore.estimation.density.log_spline_posterior import Posterior
+from dpcore.estimation.diagnostics.evidence import Evidence
+from dpcore.estimation.functional_estimate import ASSUMED, FunctionalEstimate, normal_quantile, refused
+from dpcore.estimation.inference import smoothness_class
+from dpcore.estimation.inference.confidence_bands import critical_value, inferred, invert_band
+from dpcore.estimation.inference.quadratic_functionals import NOISE, Region, quadratic
+from dpcore.estimation.inference.smoothness_class import Linear, SmoothClass
+from dpcore.functionals import Atom, Functional, Quantile
+
+_ROUNDS, _SEED, _FALSE_ALARMS = 2000, 30, 0.01  # simulated, by one seed: the same reports give the same answer
+
+_ROUGHER = (2.0, 8.0, 64.0)  # times the bound, of the densities that a stated one is compared with
+
+_TRADES = np.geomspace(1e-2, 1e2, 13)[:, None]  # t of a band
+
+_SECOND = "a bound on the second derivative does not bound that derivative; ask for one of a lower order"
+_NO_DENSITY = "it is assumed that values have a density, and reports tell some at a bound from one; widen the bounds"
+_CURVED = "intervals under an assumption are of linear and quadratic numbers and of quantiles"
+
+
+@dataclass(frozen=True, eq=False)
+class Assumed:
+    """Numbers of a density with |f''|_2 at most a bound; posterior: the fit, whose noise is taken."""
+
+    posterior: Posterior
+    known: SmoothClass
+
+    def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
+        """Return the functional with an interval for the whole class, or a refusal; the caller has checked the confidence."""
+        density = self.posterior.density
+        reason = self._refuses(functional)
+        if reason is not None:
+            return refused(functional, reason, confidence, kind=ASSUMED)
+        if isinstance(functional, Quantile):
+            value, error, low, high = self._quantile(functional.t, confidence)
+        elif not functional.is_linear:
+            region = Region.of(self.known, *self._simulated, (1 - NOISE) * (1 - confidence))
+            value, error, low, high = quadratic(functional, self.known, region, confidence)
+        else:
+            found = self.known.linear(self.known.along(functional.expand(density).influence), confidence)
+            half, error = float(found.half(confidence)[0]), float(found.deviation[0])
+            value = float(found.value[0])
+            low, high = value - half, value + half
+        bounds, plug_in = functional.range_on(density.lower, density.upper), float(functional.value(density))
+        return inferred(functional, (value, error, low, high), bounds, confidence, plug_in, kind=ASSUMED)
+
+    def density_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, (n,) each, of the density at x (n,), of each or of all points of the range at once."""
+        return self._band(self.known.features, x, confidence, simultaneous)
+
+    def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, (n,) each, of the share at or below x (n,) likewise."""
+        return self._band(self.known.below, x, confidence, simultaneous)
+
+    def shortest(
+        self, along: Callable[[np.ndarray], np.ndarray], confidence: float, simultaneous: bool
+    ) -> tuple[np.ndarray, float]:
+        """Return the t, (1,), at which the band of a curve is shortest on average, and the deviations that hold it at once.
+
+        By noise and M alone; along: of x (n,), the curve's weights of the splines, (n, K).
+        """
+        curve, found = along(self.known.breakpoints), []
+        for trade in _TRADES:
+            here, deviations = self.known.alike(curve, trade), np.nan
+            if simultaneous:
+                noise = self.known.noise(curve, trade)
+                deviations = critical_value(noise, np.eye(noise.shape[1]), confidence)
+            found.append((float(np.mean(_half(here, confidence, deviations))), trade, deviations))
+        return min(found, key=lambda one: one[0])[1:]
+
+    def _band(
+        self, along: Callable[[np.ndarray], np.ndarray], x: np.ndarray, confidence: float, simultaneous: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The band of a curve that is linear in the density; raises NotEstimable where there is no density."""
+        if len(self.posterior.told):
+            raise NotEstimable(_NO_DENSITY)
+        trade, deviations = self.shortest(along, confidence, simultaneous)
+        here = self.known.alike(along(x), trade)
+        half = _half(here, confidence, deviations)
+        return here.value - half, here.value + half
+
+    def evidence(self) -> Evidence:
+        """Return whether the reports contradict the bound.
+
+        How much better rougher densities explain them than any of the class, in chi-squared and in its standard deviations over
+        rounds simulated of the density of the class that is nearest to what was observed: of those as rough as that, and many
+        times, the one that stands out most.  A density far beyond the bound lies in directions that one at twice the bound has
+        next to nothing of (`python -m tests.estimation.inference.test_assumption_power`).
+        """
+        simulated, observed = self._gains(self._simulated[0]), self._gains(self.known.score[None])
+        spread = np.maximum(simulated.std(axis=1, keepdims=True), 1e-300)
+        away = (np.hstack([observed, simulated]) - simulated.mean(axis=1, keepdims=True)) / spread
+        most = away.max(axis=0)
+        return Evidence(statistic=float(most[0]), threshold=float(np.quantile(most[1:], 1 - _FALSE_ALARMS)))
+
+    @cached_property
+    def _simulated(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of rounds, (m, K - 1), of the density of the class that is nearest to what was observed, and its w."""
+        known = self.known
+        null = known.nearest(known.score[None])[0]
+        noise = np.random.default_rng(_SEED).standard_normal((_ROUNDS, len(null)))
+        return known.seen * null + np.sqrt(known.seen) * noise, null
+
+    def _gains(self, score: np.ndarray) -> np.ndarray:
+        """By how much densities so many times as rough are nearer to scores (m, K - 1), chi-squared, (times, m)."""
+        within = self.known.distance(score, 1.0)
+        return np.array([within - self.known.distance(score, times) for times in _ROUGHER])
+
+    def _refuses(self, functional: Functional) -> str | None:
+        density = self.posterior.density
+        if len(self.posterior.told) or isinstance(functional, Atom):
+            return _NO_DENSITY
+        if (functional.index or 0) > functional.is_linear:  # squares of derivatives are one order worse
+            return _SECOND
+        if not (functional.is_quadratic or isinstance(functional, Quantile)):
+            return _CURVED
+        return functional.refuses(density.lower, density.upper, density.degree)
+
+    def _quantile(self, t: float, confidence: float) -> tuple[float, float, float, float]:
+        """Value, standard error, low and high: all x whose share below could be t, by intervals as at the fit's quantile."""
+        x = self.known.breakpoints
+        at = np.array([float(self.posterior.density.quantile(t))])
+        trade = self.known.linear(self.known.below(at), confidence).trade
+        found = self.known.alike(self.known.below(x), trade)
+        errors = found.half(confidence) / normal_quantile(confidence)
+        return invert_band(x, found.value, errors, t, confidence)
+
+
+def _half(found: Linear, confidence: float, deviations: float) -> np.ndarray:
+    """Half the length of a band: of each point's own interval, or the worst bias and so many deviations of its noise."""
+    return found.half(confidence) if np.isnan(deviations) else found.bias + deviations * found.deviation
+
+
+def of(posterior: Posterior, second_derivative: float) -> Assumed:
+    """Return what is inferred where |f''|_2 is at most that, in the attribute's unit to the power -5/2."""
+    density = posterior.density
+    return Assumed(
+        posterior,
+        smoothness_class.of(posterior.likelihood, posterior.expected, density.lower, density.upper, second_derivative),
+    )

@@ -1,0 +1,315 @@
+"""Intervals of functionals of a density estimate: delta method, second-order debiasing, refusal.
+
+Write c ~ N(c*, S) for the raw coefficients, p for the proper density, r for the raw one, T and Q for the functional's first and
+half its second derivative at p.  Then
+
+    value = L(p) + T(r - p) + Q(r - p) - tr(Q S),      SE^2 = t' S t + 2 tr((Q S)^2),      t_i = T(N_i),
+
+which is L(r) for a linear functional and the unbiased L(r) - tr(Q S) for a quadratic one, whatever p.  Where the second term
+of SE^2 exceeds a tenth of the first, low and high are quantiles of the law of t' x + x' Q x - tr(Q S), x ~ N(0, S), else
+value -+ z SE.  A functional with a remainder is refused where the second-order term, or its standard deviation, exceeds the
+first-order error: the expansion then says nothing.
+
+Where the data chose the level, the one that balances bias and noise of the whole curve, functionals keep a bias that intervals
+would not cover: they are corrected as `one_step_correction` says, through the likelihood of what was observed.  Bands are
+centred one level finer.  What is described above serves a level that somebody fixed.
+Source: [Szabo2024] for the plug-in; debiasing, intervals and refusal are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpcore.errors import SchemeError
+from dpcore.estimation.density.densities import Spline, cell_masses
+from dpcore.estimation.density.likelihood import Likelihood
+from dpcore.estimation.density.resolution_levels import Rung
+from dpcore.estimation.diagnostics import goodness_of_fit
+from dpcore.estimation.diagnostics.chi_square_mixture import error_law
+from dpcore.estimation.diagnostics.evidence import Deviations, Discreteness, GoodnessOfFit
+from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
+from dpcore.estimation.inference import one_step_correction
+from dpcore.estimation.inference.confidence_bands import critical_value, inferred, invert_band, standard_errors
+from dpcore.estimation.inference.one_step_correction import OneStep
+from dpcore.functionals import Expansion, Functional, Quantile
+
+_SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left for a mixture of chi squares
+_POINTS_PER_CELL = 16  # of the grid on which distribution functions are inverted
+_LEAST_POINTS = 2048
+_APART = 2.0  # standard deviations below which a density is not told from zero
+
+
+@dataclass(frozen=True, eq=False)
+class DeltaMethod:
+    """The inference of one density estimate.
+
+    shown: the rung of the density.  rung: where bands are centred and functionals linearised.
+    likelihood: makes that of what was observed.  space: the law of the input cells to start from, (inputs,), and the masses of
+    a basis there, (inputs, K), by which the fit is judged (`goodness_of_fit.of_space`); without it the rung's own: what
+    is finer than that, and the mass, are left over to judge by.
+    is_corrected: whether functionals are one-step corrected, since the data chose the level; else they are linearised.
+    is_linear: whether the raw coefficients are sums of the reports with weights that no report moves.
+    """
+
+    shown: Rung
+    rung: Rung
+    likelihood: Callable[[], Likelihood]
+    space: Callable[[Likelihood], tuple[np.ndarray, np.ndarray]] | None = None
+    is_corrected: bool = True
+    is_linear: bool = False
+
+    def goodness(self) -> GoodnessOfFit | None:
+        """Return how the fit explains what was observed, None where nothing is left to judge it by."""
+        return goodness_of_fit.of_space(self._seen, *self._space)
+
+    def discreteness(self) -> Discreteness | None:
+        """Return whether values sit at few points; None where functionals are linearised."""
+        return None if self._corrected is None else self._corrected.discreteness
+
+    @property
+    def _space(self) -> tuple[np.ndarray, np.ndarray]:
+        if self.space is not None:
+            return self.space(self._seen)
+        density = self.rung.proper
+        masses = cell_masses(density.degree, density.level, self._seen.inputs)
+        return masses @ density.coefficients, masses
+
+    @property
+    def raw(self) -> Spline:
+        """The raw density that bands are centred on."""
+        return self.rung.raw
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """The covariance of its coefficients, (K, K)."""
+        return self.rung.covariance
+
+    def density_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, shapes (n,): intervals of `Derivative(0, x)`."""
+        return _around(self.raw.pdf(x), self.raw.features(x), self.covariance, deviations)
+
+    def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, shapes (n,): intervals of `Cdf(x)`."""
+        return _around(self.raw.cdf(x), self.raw.cumulative_features(x), self.covariance, deviations)
+
+    def critical_value(self, confidence: float) -> float:
+        """Return the deviations that hold the whole density at once."""
+        x = np.linspace(self.raw.lower, self.raw.upper, max(_LEAST_POINTS, _POINTS_PER_CELL << self.raw.level) + 1)
+        return critical_value(self.raw.features(x), self.covariance, confidence)
+
+    def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
+        """Return the functional's corrected estimate, or a refusal; the caller has checked the confidence."""
+        if self._corrected is not None:
+            return self._corrected.estimate(functional, confidence)
+        raw = self.shown.raw
+        reason = functional.refuses(raw.lower, raw.upper, raw.degree)
+        if reason is not None:
+            return refused(functional, reason, confidence)
+        plug_in = float(functional.value(self.shown.proper))
+        try:
+            value, error, low, high, share = self._one(functional, confidence)
+        except _Refused as why:
+            return refused(functional, str(why), confidence, plug_in)
+        found, bounds = (value, error, low, high), functional.range_on(raw.lower, raw.upper)
+        return inferred(functional, found, bounds, confidence, plug_in, second_order=share)
+
+    def influence(self, functional: Functional) -> tuple[np.ndarray, bool] | None:
+        """Return the weights of the average reports, (S,), and whether they are all of it: a linear functional's own."""
+        if self._corrected is not None:
+            return self._corrected.influence(functional)
+        rung = self.rung
+        if rung.weights is None or functional.refuses(rung.raw.lower, rung.raw.upper, rung.raw.degree) is not None:
+            return None
+        if isinstance(functional, Quantile):
+            at = float(rung.proper.quantile(functional.t))
+            return -(rung.raw.cumulative_features(np.array([at])) @ rung.weights)[0] / _above_zero(
+                rung.proper, at
+            ), False
+        point: Any = (
+            _AboveNoise(rung) if functional.needs_positive else rung.raw if functional.is_linear else rung.proper
+        )
+        try:
+            influence = functional.expand(point).influence
+        except SchemeError:  # a distance to what all but equals the density
+            return None
+        return influence.on(
+            rung.raw.features, point.breakpoints
+        ) @ rung.weights, functional.is_linear and self.is_linear
+
+    def curve(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the weights of the average reports in the raw density and in its cdf at x, (n, S) each."""
+        raw, weights = self.rung.raw, self.rung.weights
+        return None if weights is None else (raw.features(x) @ weights, raw.cumulative_features(x) @ weights)
+
+    @cached_property
+    def _seen(self) -> Likelihood:
+        return self.likelihood()
+
+    @cached_property
+    def _corrected(self) -> OneStep | None:
+        shown = self.shown.proper
+        return (
+            one_step_correction.of_likelihood(self._seen, shown.lower, shown.upper, shown)
+            if self.is_corrected
+            else None
+        )
+
+    def _one(self, functional: Functional, confidence: float) -> tuple[float, float, float, float, float]:
+        """Value, standard error, low, high, and the second-order share of the variance."""
+        rung = self.rung
+        if isinstance(functional, Quantile):
+            return *invert_cdf(rung, functional.t, confidence), 0.0
+        if functional.is_linear:
+            influence = functional.expand(rung.raw).influence
+            t = influence.on(rung.raw.features, rung.raw.breakpoints)
+            value, error = float(t @ rung.raw.coefficients), float(np.sqrt(max(0.0, t @ rung.covariance @ t)))
+            half = normal_quantile(confidence) * error
+            return value, error, value - half, value + half, 0.0
+        return _second_order(functional, rung, confidence)
+
+
+def _above_zero(density: Spline, x: float) -> float:
+    """The density at x, or a hundredth of the uniform one where it is less."""
+    return max(float(density.pdf(np.array([x]))[0]), 0.01 / (density.upper - density.lower))
+
+
+def _around(
+    centre: np.ndarray, features: np.ndarray, covariance: np.ndarray, deviations: Deviations
+) -> tuple[np.ndarray, np.ndarray]:
+    half = deviations * standard_errors(features, covariance)
+    return centre - half, centre + half
+
+
+class _Refused(Exception):
+    """Too noisy to trust."""
+
+
+def _second_order(functional: Functional, rung: Rung, confidence: float) -> tuple[float, float, float, float, float]:
+    raw, S = rung.raw, rung.covariance
+    point: Any = _AboveNoise(rung) if functional.needs_positive else rung.proper
+    expansion = functional.expand(point)
+    t = expansion.influence.on(raw.features, point.breakpoints)
+    difference = _Difference(raw, point)
+    value = expansion.value + expansion.influence(difference)
+    first = max(0.0, float(t @ S @ t))
+    if expansion.curvature is None:
+        raise SchemeError(f"{functional} must say its second derivative")
+    Q = expansion.curvature.on(raw.features, point.breakpoints, len(t))
+    QS = Q @ S
+    debias, second = float(np.trace(QS)), 2 * float(np.sum(QS * QS.T))
+    value += expansion.curvature(difference, raw.lower, raw.upper) - debias
+    if not functional.is_quadratic:
+        ratio = max(abs(debias), np.sqrt(max(second, 0.0))) / np.sqrt(first) if first > 0 else np.inf
+        if ratio > 1:
+            raise _Refused(
+                f"the noise is too large for this functional: its second-order term is {ratio:.2g} times the first-order "
+                f"error at level {raw.level}, at most 1 can be trusted; more reports or a larger epsilon would do"
+            )
+    error = float(np.sqrt(first + max(second, 0.0)))
+    if second <= _SECOND_ORDER_SHARE * first:
+        below = above = normal_quantile(confidence) * error
+    else:
+        law = error_law(t, Q, S)
+        below, above = law.quantile((1 + confidence) / 2), -law.quantile((1 - confidence) / 2)
+    if functional.needs_positive:
+        remainder = _remainder_near_zero(functional, expansion, point)
+        value, below, above = value + remainder / 2, below + abs(remainder) / 2, above + abs(remainder) / 2
+    return value, error, value - below, value + above, max(second, 0.0) / error**2 if error > 0 else 0.0
+
+
+def _remainder_near_zero(functional: Functional, expansion: Expansion, point: _AboveNoise) -> float:
+    """What the expansion leaves out if the density vanishes wherever it cannot be told from zero.
+
+    There the density lies somewhere between zero and its noise, and the remainder between this number and about zero:
+    the value is set halfway and the interval widened by the half.
+    """
+    vanishing = point.vanishing
+    step = _Difference(vanishing, point)
+    curvature = expansion.curvature(step, point.lower, point.upper) if expansion.curvature is not None else 0.0
+    return functional.expand(vanishing).value - (expansion.value + expansion.influence(step) + curvature)
+
+
+@dataclass(frozen=True, eq=False)
+class _Difference:
+    """left - right, as a function that functionals can differentiate."""
+
+    left: Any
+    right: Any
+
+    @property
+    def breakpoints(self) -> np.ndarray:
+        return np.asarray(self.right.breakpoints)
+
+    def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
+        left, right = self.left.derivative(order), self.right.derivative(order)
+        return lambda x: left(x) - right(x)
+
+
+@dataclass(frozen=True, eq=False)
+class _AboveNoise:
+    """The proper density, nowhere below its own noise: logarithms and powers of less would be of noise."""
+
+    rung: Rung
+    is_vanishing: bool = False
+
+    @property
+    def lower(self) -> float:
+        return self.rung.raw.lower
+
+    @property
+    def upper(self) -> float:
+        return self.rung.raw.upper
+
+    @property
+    def breakpoints(self) -> np.ndarray:
+        return self.rung.raw.breakpoints
+
+    @property
+    def vanishing(self) -> _AboveNoise:
+        """The same with zero in the places of the noise."""
+        return _AboveNoise(self.rung, True)
+
+    def pdf(self, x: Any) -> np.ndarray:
+        features = self.rung.raw.features(np.ravel(x))
+        variance = np.einsum("nk,nk->n", features @ self.rung.covariance, features)
+        noise = _APART * np.sqrt(np.maximum(variance, 0.0)).reshape(np.shape(x))
+        proper = self.rung.proper.pdf(x)
+        return np.where(proper > noise, proper, 0.0 if self.is_vanishing else noise)
+
+    def cdf(self, x: Any) -> np.ndarray:
+        return self.rung.proper.cdf(x)
+
+    def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
+        if order == 0:
+            return self.pdf
+        if order > 1:
+            raise SchemeError("a density kept above its noise has no second derivative")
+        return self._slope
+
+    def _slope(self, x: Any) -> np.ndarray:
+        raw, S = self.rung.raw, self.rung.covariance
+        flat = np.ravel(x)
+        b, slope = raw.features(flat), raw.features(flat, 1)
+        deviation = np.sqrt(np.maximum(np.einsum("nk,nk->n", b @ S, b), 0.0))
+        turn = np.einsum("nk,nk->n", b @ S, slope) / np.where(deviation > 0, deviation, 1.0)
+        noise = _APART * (0.0 if self.is_vanishing else turn)
+        is_told = self.rung.proper.pdf(flat) > _APART * deviation
+        return np.where(is_told, self.rung.proper.derivative(1)(flat), noise).reshape(np.shape(x))
+
+    def quantile(self, t: Any) -> np.ndarray:
+        raise SchemeError("a density kept above its noise has no quantiles")
+
+
+def invert_cdf(rung: Rung, t: float, confidence: float) -> tuple[float, float, float, float]:
+    """Return value, standard error, low and high of the quantile: all x whose cdf could be t (see
+    `confidence_bands.invert_band`)."""
+    raw = rung.raw
+    x = np.linspace(raw.lower, raw.upper, max(_LEAST_POINTS, _POINTS_PER_CELL << raw.level) + 1)
+    features = raw.cumulative_features(x)
+    errors = standard_errors(features, rung.covariance)
+    return invert_band(x, features @ raw.coefficients, errors, t, confidence)

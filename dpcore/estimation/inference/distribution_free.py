@@ -1,0 +1,175 @@
+"""Intervals that hold whatever the law of the values: shares, quantiles, moments, and a band of the distribution function.
+
+Of weights g of what was observed, y, the mean is E g'y = sum_c v_c p_c, v = A'g, whatever law p the input cells have.  So a
+number int w dF lies with the stated confidence in
+
+    g'y -+ z sd(g'y)   and beyond by   [min_c (inf_c w - v_c), max_c (sup_c w - v_c)],
+
+inf_c and sup_c over the values of a cell, of whose place in it nothing is known.  The g are those of least variance, at the
+uniform law, whose v is a target.  A share's w falls from 1 to 0 at once, which no report tells well: its upper limit has a
+target that falls over a ramp beginning there, its lower limit one over a ramp ending there, and F(x) <= F(y) for x <= y is all
+that is used.  Edges and ramps are those whose limits are closest where values are uniform: of scheme and n alone, never of what
+was observed.  Taken for granted is that sums over many reports are normal, with the variance that they are seen to have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.estimation.density.densities import DensityOnInterval
+from dpcore.estimation.density.likelihood import Likelihood
+from dpcore.estimation.functional_estimate import DISTRIBUTION_FREE, FunctionalEstimate, normal_quantile, refused
+from dpcore.estimation.inference.binning_error import Corrected
+from dpcore.estimation.inference.confidence_bands import inferred
+from dpcore.estimation.inference.distribution_free_weights import Shares, Told, in_order
+from dpcore.functionals import Atom, Cdf, Functional, Mean, Moment, Probability, Quantile, Variance
+
+_EDGES = (16, 32, 64, 128)  # parts of the range whose shares are told
+_RAMPS = (0, 1, 2, 3, 4, 6, 9, 13)  # parts over which a target falls, beside one
+SHARES = Cdf | Probability | Atom
+_OFFERED = Mean | Moment | Variance | SHARES | Quantile
+_CHOSEN_BY = 0.95  # confidence at which choices are made; one value for all, so that intervals are nested
+_OF_MEAN = 0.1  # of a variance's error probability
+_CURVED = (
+    "intervals that hold whatever the law are of shares, quantiles, moments and the variance; ask for one of those"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class DistributionFree:
+    """What reports say of any law on [lower, upper]; density: what is shown, of which plug-ins are."""
+
+    likelihood: Likelihood
+    density: DensityOnInterval
+
+    def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
+        """Return the functional with an interval that holds whatever the law, or a refusal."""
+        lower, upper = self.density.lower, self.density.upper
+        reason = functional.refuses(lower, upper)
+        if reason is not None or not isinstance(functional, _OFFERED):
+            return refused(functional, reason or _CURVED, confidence, kind=DISTRIBUTION_FREE)
+        low, high, error = self.interval(functional, confidence)
+        found, bounds = ((low + high) / 2, error, low, high), functional.range_on(lower, upper)
+        plug_in = float(functional.value(self.density))
+        return inferred(functional, found, bounds, confidence, plug_in, kind=DISTRIBUTION_FREE)
+
+    def interval(self, functional: Functional, confidence: float) -> tuple[float, float, float]:
+        """Return low, high and the standard error of an offered functional, not cut to its range."""
+        z = normal_quantile(confidence)
+        if isinstance(functional, Quantile):
+            low, high = self._quantile(functional.t, confidence)
+            return low, high, (high - low) / (2 * z)
+        if isinstance(functional, Mean | Moment):
+            return self._moment(functional.k, z)
+        if isinstance(functional, Variance):
+            return self._variance(1 - confidence)
+        assert isinstance(functional, SHARES)
+        a, b = (float(self._place(end)) for end in _ends(functional))
+        return self._shares.between(a, b, z)
+
+    def instead_of(
+        self, smooth: Corrected | None, functional: Functional, confidence: float, is_discrete: bool
+    ) -> Corrected:
+        """Return the distribution-free estimate if the smooth one is missing, invalid or longer; else return the smooth one.
+
+        is_discrete: whether reports say that the values are discrete, so that the smooth one is invalid.  Value, standard error
+        and choice are the same at every confidence.
+        """
+        low, high, _ = self.interval(functional, _CHOSEN_BY)
+        value, error = (low + high) / 2, (high - low) / (2 * normal_quantile(_CHOSEN_BY))
+        is_shorter = smooth is not None and not isinstance(functional, Quantile) and error < smooth.error
+        if smooth is None or is_discrete or smooth.missing > 1 or is_shorter:
+            low, high, _ = self.interval(functional, confidence)
+            return Corrected(value, error, min(low, value), max(high, value))
+        return smooth
+
+    def cdf_errors(self, x: np.ndarray) -> np.ndarray:
+        """Return half the band's length at 95 %, (n,), in units of a normal standard error."""
+        low, high = self.band(x, normal_quantile(_CHOSEN_BY))
+        return (high - low) / (2 * normal_quantile(_CHOSEN_BY))
+
+    def band(self, x: np.ndarray, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, (n,) each, of the share at or below each x (n,), so many standard errors to either side."""
+        return self._known(x, *self._shares.at(self._place(x), deviations))
+
+    def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high, (n,) each, of the share at or below x (n,): of each, or of all that there are at once."""
+        if not simultaneous:
+            return self.band(x, normal_quantile(confidence))
+        shares = self._all_at_once(confidence)
+        low, high = shares.limits(shares.critical_value(confidence))
+        low, high = in_order(np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1])
+        begin, end = shares.around(self._place(x))
+        return self._known(x, low[begin], high[end])
+
+    def _known(self, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Limits of the share at or below x (n,), with what is known outside the range."""
+        known = np.where(x >= self.density.upper, 1.0, 0.0), np.where(x < self.density.lower, 0.0, 1.0)
+        low, high = in_order(low, high)
+        return np.maximum(low, known[0]), np.minimum(high, known[1])
+
+    def _place(self, x: np.ndarray | float) -> np.ndarray:
+        return (np.asarray(x, dtype=np.float64) - self.density.lower) / self.density.width
+
+    def _quantile(self, t: float, confidence: float) -> tuple[float, float]:
+        """Ends of all x at which neither limit of the share contradicts t, values below x not holding more."""
+        shares = self._shares
+        below, above = shares.limits(normal_quantile(confidence))
+        first = int(np.argmax(np.append(above[1:] >= t, True)))
+        last = len(below) - 2 - int(np.argmax(np.append(below[-2::-1] <= t, True)))
+        low, high = np.array([first, last + 1]) / shares.edges
+        return tuple((self.density.lower + self.density.width * np.array([low, high])).tolist())
+
+    def _moment(self, k: int, z: float, centre: float = 0.0) -> tuple[float, float, float]:
+        """Low, high and standard error of the mean of (x - centre)^k."""
+        cells = np.arange(self.told.inputs + 1) / self.told.inputs
+        edges = self.density.lower - centre + self.density.width * cells
+        powers = edges**k
+        most, least = np.maximum(powers[1:], powers[:-1]), np.minimum(powers[1:], powers[:-1])
+        least = np.where((edges[1:] > 0) & (edges[:-1] < 0), np.minimum(least, 0.0), least)
+        return self.told.interval(self.told.weigh((least + most)[None] / 2), least, most, z)
+
+    def _variance(self, missed: float) -> tuple[float, float, float]:
+        """E (x - c)^2 exceeds it by (mean - c)^2, c in the middle of where the mean may be."""
+        first, last, _ = self._moment(1, normal_quantile(1 - _OF_MEAN * missed))
+        low, high, error = self._moment(2, normal_quantile(1 - (1 - _OF_MEAN) * missed), (first + last) / 2)
+        return low - (last - first) ** 2 / 4, high, error
+
+    @cached_property
+    def told(self) -> Told:
+        """What weights of the observed tell."""
+        return Told(self.likelihood)
+
+    @cached_property
+    def _choices(self) -> list[Shares]:
+        inputs = self.told.inputs
+        parts = [edges for edges in _EDGES if edges <= inputs and inputs % edges == 0] or [inputs]
+        return [Shares(self.told, edges, ramp) for edges in parts for ramp in _RAMPS if ramp < edges]
+
+    @cached_property
+    def _shares(self) -> Shares:
+        """The edges and the ramp of pointwise limits: the same at every confidence, so that intervals are nested."""
+        return min(self._choices, key=lambda shares: shares.expected_length(normal_quantile(_CHOSEN_BY)))
+
+    def _all_at_once(self, confidence: float) -> Shares:
+        each = [1 - (1 - confidence) / shares.edges for shares in self._choices]  # Bonferroni's, to choose by
+        lengths = [
+            shares.expected_length(normal_quantile(one)) for shares, one in zip(self._choices, each, strict=True)
+        ]
+        return self._choices[int(np.argmin(lengths))]
+
+
+def _ends(functional: Cdf | Probability | Atom) -> tuple[float, float]:
+    """Between which values a share is, both included."""
+    if isinstance(functional, Probability):
+        return functional.a, functional.b
+    return (-np.inf if isinstance(functional, Cdf) else functional.x), functional.x
+
+
+def of(likelihood: Callable[[], Likelihood], density: DensityOnInterval) -> DistributionFree:
+    """Return what is inferred whatever the law; likelihood: what makes it; density: what is shown."""
+    return DistributionFree(likelihood(), density)

@@ -1,0 +1,223 @@
+"""Weights of what was observed whose mean is known whatever the law, and limits of the shares below edges made of them.
+
+Of weights g of what was observed, y, the mean is sum_c v_c p_c, v = A'g, whatever law p the input cells have.  Those of least
+variance at the uniform law, whose v comes nearest to a target t, are with B = W^{1/2} A less its mean, W the Fisher weights,
+
+    g = W^{1/2} (B B')^+ B t,    and v is computed: what it misses of t is known, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+import scipy
+
+from dpcore.estimation.density.likelihood import Likelihood
+from dpcore.estimation.functional_estimate import normal_quantile
+from dpcore.estimation.inference.confidence_bands import simulated_critical_value
+
+_SINGULAR = 1e-9  # of the largest eigenvalue of B B', below which nothing is told
+_HALVINGS = 40  # of the range of a critical value: to rounding
+_CERTAIN = 1e-9  # a standard deviation below which a share is known
+
+
+def in_order(low: np.ndarray | float, high: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    """Return limits that were made of different weights, both at their middle where chance has put them in the wrong order.
+
+    Neither comes nearer to the other's side, so that they hold as often, and no interval is shorter than its noise.
+    """
+    middle = (np.asarray(low) + high) / 2
+    return np.minimum(low, middle), np.maximum(high, middle)
+
+
+def of_bracket(z: float | np.ndarray, separation: np.ndarray | float) -> np.ndarray:
+    """Return the critical value of an interval between two limits that have noise, for a value between their means.
+
+    Where the limits are far apart, only one of them can fail to cover.  The critical value c solves
+    Phi(c + separation) - Phi(-c) = 2 Phi(z) - 1: z where the separation is 0, the one-sided value where it is large
+    [ImbensManski2004].  It is never below 0, so that the interval contains both limits.  The separation is an
+    estimate itself, which costs half a point of coverage where it is about one standard error.
+
+    z: two-sided, or (n,).  separation: of the limits' means in standard errors, or (n,); negative counts as 0.
+
+    >>> of_bracket(1.96, np.array([0.0, 10.0])).round(3)
+    array([1.96 , 1.645])
+    """
+    missed, separation = 2 * scipy.special.ndtr(-np.asarray(z, dtype=np.float64)), np.maximum(separation, 0.0)
+    one_sided = np.clip(-scipy.special.ndtri(missed), 0.0, z)
+    low, high, _ = np.broadcast_arrays(one_sided, np.asarray(z, dtype=np.float64), separation)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        covers = scipy.special.ndtr(-middle - separation) + scipy.special.ndtr(-middle) <= missed
+        low, high = np.where(covers, low, middle), np.where(covers, middle, high)
+    return np.asarray(high)
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """weights: g, (n, S).  means: v, (n, inputs), but for `start`, (n,), that is added to g'y as to v."""
+
+    weights: np.ndarray
+    start: np.ndarray
+    means: np.ndarray
+
+    def less(self, first: int, second: int) -> Weighed:
+        """Return the difference of two of them, as one."""
+        return Weighed(*((part[first] - part[second])[None] for part in (self.weights, self.start, self.means)))
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What a likelihood tells of any law; expected: (S,), where weights have the least variance, of the uniform law if None."""
+
+    likelihood: Likelihood
+    expected: np.ndarray | None = None
+
+    @property
+    def inputs(self) -> int:
+        """How many input cells there are."""
+        return self.likelihood.inputs
+
+    @cached_property
+    def uniform(self) -> np.ndarray:
+        """What is expected of the uniform law, (S,)."""
+        return self.likelihood.expected(np.full(self.inputs, 1 / self.inputs))
+
+    @cached_property
+    def observed(self) -> np.ndarray:
+        """What was observed, (S,)."""
+        return self.uniform + self.likelihood.residual(self.uniform)
+
+    @cached_property
+    def _matrix(self) -> np.ndarray:
+        return self.likelihood.expected(np.eye(self.inputs))
+
+    @cached_property
+    def _solve(self) -> np.ndarray:
+        """W^{1/2} (B B')^+ B, (S, inputs)."""
+        expected = self.uniform if self.expected is None else self.expected
+        root = np.sqrt(self.likelihood.weights(expected))[:, None]
+        told = root * (self._matrix - self.uniform[:, None])
+        return np.asarray(root * (np.linalg.pinv(told @ told.T, rcond=_SINGULAR, hermitian=True) @ told))
+
+    def weigh(self, targets: np.ndarray) -> Weighed:
+        """Return the weights of targets (n, inputs)."""
+        weights = targets @ self._solve.T
+        means = weights @ self._matrix
+        start = targets.mean(axis=1) - means.mean(axis=1)
+        return Weighed(weights, start, means + start[:, None])
+
+    def values(self, weighed: Weighed) -> np.ndarray:
+        """Return g'y, (n,)."""
+        return np.asarray(weighed.weights @ self.observed + weighed.start)
+
+    def deviations(self, weighed: Weighed, observed: np.ndarray) -> np.ndarray:
+        """Return their standard deviations where that is expected, (n,)."""
+        variance = np.diagonal(self.likelihood.covariance(weighed.weights, observed))
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
+
+    def interval(self, weighed: Weighed, least: np.ndarray, most: np.ndarray, z: float) -> tuple[float, float, float]:
+        """Return low, high and standard error of a number whose weight is least to most (inputs,) within each cell."""
+        value = float(self.values(weighed)[0])
+        error = float(self.deviations(weighed, self.observed)[0])
+        low, high = np.min(least - weighed.means), np.max(most - weighed.means)
+        return float(value - z * error + low), float(value + z * error + high), error
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Limits of the shares below each of the edges j / edges, j = 0..edges, of the range.
+
+    ramp: parts over which targets fall, beside one: row j + ramp of them falls from 1 after edge j to 0 at edge j + ramp + 1
+    and bounds the share below j from above, that below j + ramp from below.
+    """
+
+    told: Told
+    edges: int
+    ramp: int
+
+    @cached_property
+    def weighed(self) -> Weighed:
+        """Of each row, edges + ramp + 1 of them; nothing falls in the first, everything in the last."""
+        part = np.arange(self.told.inputs) * self.edges // self.told.inputs
+        starts = np.arange(-self.ramp, self.edges + 1)[:, None]
+        return self.told.weigh(1 - np.clip((part - starts + 1) / (self.ramp + 1), 0.0, 1.0))
+
+    @cached_property
+    def _beyond(self) -> tuple[np.ndarray, np.ndarray]:
+        """By how much the limits of each edge from below and above are off at most, (edges + 1,) each."""
+        below = np.arange(self.told.inputs) * self.edges < np.arange(self.edges + 1)[:, None] * self.told.inputs
+        means, last = self.weighed.means, self.edges + 1
+        return np.min(below - means[:last], axis=1), np.max(below - means[self.ramp :], axis=1)
+
+    @cached_property
+    def _observed(self) -> tuple[np.ndarray, np.ndarray]:
+        told = self.told
+        return told.values(self.weighed), told.deviations(self.weighed, told.observed)
+
+    @cached_property
+    def _uniform(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.weighed.means.mean(axis=1), self.told.deviations(self.weighed, self.told.uniform)
+
+    def limits(self, z: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high of the share below each edge, (edges + 1,) each, z deviations to either side."""
+        return self._limits(*self._observed, self._all, self._all, lambda _: z)
+
+    def at(self, place: np.ndarray, z: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return low and high of the share up to each place (n,).  z: standard errors, one for all or (n,)."""
+        return self._limits(*self._observed, *self.around(place), partial(of_bracket, z))
+
+    def _limits(
+        self,
+        values: np.ndarray,
+        deviations: np.ndarray,
+        begin: np.ndarray,
+        end: np.ndarray,
+        critical: Callable[[np.ndarray], float | np.ndarray],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Low of the shares below some edges, high of those below others, (n,) each; critical: z, given their separation."""
+        above = end + self.ramp
+        low, high = in_order(values[begin] + self._beyond[0][begin], values[above] + self._beyond[1][end])
+        z = critical((high - low) / np.maximum(np.maximum(deviations[begin], deviations[above]), _CERTAIN))
+        return np.clip(low - z * deviations[begin], 0.0, 1.0), np.clip(high + z * deviations[above], 0.0, 1.0)
+
+    @property
+    def _all(self) -> np.ndarray:
+        """The edges, (edges + 1,)."""
+        return np.arange(self.edges + 1)
+
+    def expected_length(self, z: float) -> float:
+        """Return how far apart limits at a point between edges are where values are uniform."""
+        low, high = self._limits(*self._uniform, self._all, self._all, lambda _: z)
+        return float(np.mean(high[1:] - low[:-1]))
+
+    def critical_value(self, confidence: float) -> float:
+        """Return the z that hold all limits at once with that confidence."""
+        covariance = self.told.likelihood.covariance(self.weighed.weights, self.told.observed)
+        seen = np.diagonal(covariance) > _CERTAIN**2
+        if not np.any(seen):
+            return normal_quantile(confidence)
+        return simulated_critical_value(covariance[np.ix_(seen, seen)], confidence)
+
+    def around(self, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the last edge that is not above and the first that is above, (n,) each, of places (n,) in the range."""
+        begin = np.clip(np.floor(place * self.edges), -1, self.edges).astype(np.int64)
+        return np.maximum(begin, 0), np.minimum(begin + 1, self.edges)
+
+    def between(self, a: float, b: float, z: float) -> tuple[float, float, float]:
+        """Return low and high of the share from place a to b, both included, and the larger of their standard errors."""
+        cells = np.arange(self.told.inputs + 1) / self.told.inputs
+        touched = (cells[:-1] <= b) & ((cells[1:] > a) | (cells[1:] == 1.0))
+        inside = (cells[:-1] >= a) & ((cells[1:] <= b) & ((cells[1:] < 1) | (b >= 1)))
+        first, last = (int(np.clip(np.floor(end * self.edges), 0, self.edges)) for end in (a, b))
+        after = 0 if a <= 0 else min(int(np.ceil(a * self.edges)), self.edges) + self.ramp
+        least = self.weighed.less(last, after)
+        most = self.weighed.less(min(last + 1, self.edges) + self.ramp, first)
+        below, _, one = self.told.interval(least, inside, inside, 0.0)
+        _, above, other = self.told.interval(most, touched, touched, 0.0)
+        low, high = map(float, in_order(min(below, 1.0), max(above, 0.0)))
+        z = float(of_bracket(z, (high - low) / max(one, other, _CERTAIN)))
+        return (low - z * one if inside.any() else 0.0), high + z * other, max(one, other)

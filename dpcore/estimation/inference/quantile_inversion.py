@@ -1,0 +1,54 @@
+"""Quantiles of a corrected distribution function: where its band holds them, and at the ends of the range, where atoms may be.
+
+An atom that is told from none makes the function jump, and the quantile stands at it.  One too small to be told is read as a
+density that piles up at the end, and a quantile that it holds would stand just short of it: where an interval all but reaches
+an end, and reports leave an atom possible that holds the share asked for, the interval reaches it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dpcore.estimation import thresholds
+from dpcore.estimation.density.log_spline_posterior import Posterior
+from dpcore.estimation.functional_estimate import normal_quantile
+from dpcore.estimation.inference import residual_projection
+from dpcore.estimation.inference.binning_error import Corrected
+from dpcore.estimation.inference.confidence_bands import invert_band, standard_errors
+from dpcore.estimation.inference.residual_projection import Span
+
+
+def corrected(posterior: Posterior, seen: Span, t: float, confidence: float) -> Corrected:
+    """Return the t-quantile of the fit, corrected by what a span sees."""
+    density = posterior.density
+    x, cdf, features = posterior.grid, density.cdf(posterior.grid), seen.cdf_features(posterior.grid)
+    unseen = posterior.cdf_features - features @ seen.reach
+    if density.atoms[1] > 0:  # it jumps at upper: there stands what is below, too, or the jump would be a slope
+        below = features[-1] - seen.masses[1]
+        x, cdf = np.append(x, x[-1]), np.insert(cdf, -1, 1 - density.atoms[1])
+        features = np.insert(features, -1, below, axis=0)
+        unseen = np.insert(unseen, -1, unseen[-2], axis=0)
+    errors = np.hypot(standard_errors(features, seen.covariance), standard_errors(unseen, posterior.covariance))
+    value, error, low, high = invert_band(x, cdf + features @ seen.correction, errors, t, confidence)
+    return _to_ends(posterior, Corrected(value, error, low, high), t, confidence)
+
+
+def _to_ends(posterior: Posterior, found: Corrected, t: float, confidence: float) -> Corrected:
+    """The same with an interval up to an end that it all but reaches, where an atom may hold the quantile."""
+    lower, upper, inputs = posterior.density.lower, posterior.density.upper, posterior.likelihood.inputs
+    piece, z = (upper - lower) / min(2**thresholds.LEVEL, inputs), normal_quantile(confidence)
+    is_near = np.array([found.low < lower + piece, found.high > upper - piece])
+    if not np.any(is_near):
+        return found
+    level = max(
+        0, min(thresholds.COARSEST, inputs.bit_length() - 2)
+    )  # two cells a piece at least, or they do not tell its atom
+    seen = residual_projection.of(posterior, level, np.arange(2))
+    even = posterior.likelihood.expected(np.full(inputs, 1 / inputs))  # without atoms: what is seen is the law's
+    atoms = seen.masses @ seen.solve @ posterior.likelihood.residual(even)
+    most = atoms + z * standard_errors(seen.masses, seen.covariance)
+    to_lower, to_upper = is_near & (np.array([t, 1 - t]) <= most)
+    low, high = lower if to_lower else found.low, upper if to_upper else found.high
+    return replace(found, low=low, high=high, error=max(found.error, (high - low) / (2 * z)))

@@ -1,0 +1,163 @@
+"""Means, moments and the variance whatever the distribution: weights without bias, joined with the smooth estimate.
+
+A corrected functional sees what a smooth fit leaves in a span of B-splines.  Values that sit at few points leave more than a
+span holds, and its estimate is biased.  Weights of what was observed whose mean is the functional for every distribution
+(`distribution_free_weights`) have no bias.  With T_s, s the smooth estimate and its standard error, T_u, u the unbiased ones, D
+= T_u - T_s estimates minus the bias of T_s, and where that is zero and T_s efficient its variance is v = u^2 - s^2
+[Hausman1978].  So
+
+    T = T_s + w D,    SE^2 = (1 - w) s^2 + w u^2 + w (1 - w) D^2,    w = 1 / (1 + exp((c^2 - D^2 / v) / 2)),
+
+the average of two models by the likelihood ratio of D.  Both count alike where D is c standard errors from zero, beyond which a
+two-sided test errs in `thresholds.ERROR` of rounds.  Where u is below 1.1 s, w grows, to one at 1.05 s: unbiased weights cost
+less there than a doubt is worth.
+
+For some functionals no weights are unbiased.  The part of a target t that v = A'g misses is then taken from the nonparametric
+fit p (`_cells`): the estimate is g'y + (t - v)'p.  Its distance from the same sum over the smooth fit is added as an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import exp
+
+import numpy as np
+import scipy
+
+from dpcore.estimation import thresholds
+from dpcore.estimation.density.densities import DensityOnInterval
+from dpcore.estimation.density.likelihood import Likelihood
+from dpcore.estimation.functional_estimate import normal_quantile
+from dpcore.estimation.inference.binning_error import Cells, Corrected
+from dpcore.estimation.inference.distribution_free_weights import Told
+from dpcore.functionals import Functional, Mean, Moment, Variance
+
+OFFERED = Mean | Moment | Variance
+
+CONFIDENCE = 0.95  # of an interval whose length does not matter
+_LEAST = 1e-300  # in the place of an error of zero, where all reports are alike
+
+
+@dataclass(frozen=True)
+class Unbiased:
+    """An unbiased estimate; error: its standard error.  within: the standard deviation that places within input cells add.
+
+    weights: (S,), of what was observed.
+    """
+
+    value: float
+    error: float
+    within: float
+    weights: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class UnbiasedMoments:
+    """Moments through a likelihood, of values on the interval of a fitted density; expected: (S,), under the fit."""
+
+    likelihood: Likelihood
+    density: DensityOnInterval
+    expected: np.ndarray
+
+    def joined(self, functional: Functional, smooth: Corrected | None, confidence: float) -> Corrected | None:
+        """Return the average of the smooth and the unbiased estimate, or the one that there is."""
+        unbiased = self.estimate(functional)
+        if unbiased is None:
+            return smooth
+        value, variance, within = unbiased.value, unbiased.error**2, unbiased.within**2
+        if smooth is not None:
+            share, difference = share_of(smooth, unbiased), value - smooth.value
+            value = smooth.value + share * difference
+            variance = (1 - share) * smooth.error**2 + share * variance + share * (1 - share) * difference**2
+            within *= doubt(smooth, unbiased)  # a smooth density is smooth within cells, too
+        error = float(np.sqrt(variance + within))
+        half = normal_quantile(confidence) * error
+        return Corrected(value, error, value - half, value + half)
+
+    def weights(self, functional: Functional, smooth: Corrected | None, weights: np.ndarray) -> np.ndarray:
+        """Return the weights of what was observed, (S,), in the average, from those in the smooth estimate."""
+        unbiased = self.estimate(functional)
+        if unbiased is None or smooth is None:
+            return weights
+        return weights + share_of(smooth, unbiased) * (unbiased.weights - weights)
+
+    def estimate(self, functional: Functional) -> Unbiased | None:
+        """Return a mean, moment or variance; None of another functional."""
+        if isinstance(functional, Variance):
+            mean = self._moment(1, 0.0)
+            square = self._moment(2, mean.value)
+            # squares around an estimated mean are less by its variance
+            return replace(square, value=square.value + mean.error**2)
+        return self._moment(functional.k, 0.0) if isinstance(functional, Mean | Moment) else None
+
+    def _moment(self, k: int, centre: float) -> Unbiased:
+        """The mean of (x - centre)^k, values as likely at one place of a cell as at another.
+
+        What no weights reach is read off the nonparametric fit; its distance from the smooth fit is an error of its own.
+        """
+        edges = self.density.lower - centre + self.density.width * np.arange(self.inputs + 1) / self.inputs
+        means, squares = (np.diff(edges ** (power + 1)) / (power + 1) / np.diff(edges) for power in (k, 2 * k))
+        for end, share in zip((0, -1), self._clipped, strict=True):  # a clipped value is at the end itself
+            means[end] += share * (edges[end] ** k - means[end])
+            squares[end] += share * (edges[end] ** (2 * k) - squares[end])
+        weighed = self._told.weigh(means[None])
+        left = means - weighed.means[0]
+        deviation = float(self._told.deviations(weighed, self._told.observed)[0])
+        error = float(np.hypot(deviation, left @ (self._cells - self._smooth_cells)))
+        within = float(np.sqrt(np.maximum(squares - means**2, 0.0) @ self._cells**2))
+        return Unbiased(float(self._told.values(weighed)[0] + left @ self._cells), error, within, weighed.weights[0])
+
+    @property
+    def inputs(self) -> int:
+        """How many input cells there are."""
+        return self.likelihood.inputs
+
+    @cached_property
+    def _told(self) -> Told:
+        return Told(self.likelihood, self.expected)
+
+    @cached_property
+    def _clipped(self) -> np.ndarray:
+        """Of each end cell's mass the part that the fit has at the end of the range, (2,)."""
+        atoms = np.array(self.density.atoms)
+        return np.asarray(atoms / np.where(atoms > 0, self._smooth_cells[[0, -1]], 1.0))
+
+    @cached_property
+    def _cells(self) -> np.ndarray:
+        """Masses of the input cells, (inputs,), that explain the reports best: few cells, since noise spreads none of them.
+
+        Those of the fit where the least squares do not end.  A ridge of one report a cell makes them unique.
+        """
+        root = np.sqrt(self.likelihood.weights(self.expected))
+        matrix = root[:, None] * self.likelihood.expected(np.eye(self.inputs))
+        matrix = np.vstack([matrix, np.eye(self.inputs)])
+        observed = np.concatenate([root * self._told.observed, np.zeros(self.inputs)])
+        try:
+            masses = scipy.optimize.nnls(matrix, observed, maxiter=10 * self.inputs)[0]
+        except RuntimeError:
+            masses = np.zeros(self.inputs)
+        return np.asarray(masses / masses.sum()) if masses.any() else self._smooth_cells
+
+    @cached_property
+    def _smooth_cells(self) -> np.ndarray:
+        """Masses of the input cells under the smooth fit, (inputs,)."""
+        masses = Cells(self.inputs, self.density).masses.copy()
+        masses[[0, -1]] += self.density.atoms
+        return masses
+
+
+def doubt(smooth: Corrected, unbiased: Unbiased) -> float:
+    """Return the weight of the evidence that the smooth estimate is biased, 0..1.
+
+    The difference is looked at through a tenth of the unbiased variance at least: of equal errors none is as small as it seems.
+    """
+    variance = max(unbiased.error**2 - smooth.error**2, thresholds.SMALL * unbiased.error**2, _LEAST)
+    difference = (unbiased.value - smooth.value) ** 2 / variance
+    return 1 / (1 + exp(min((normal_quantile(1 - thresholds.ERROR) ** 2 - difference) / 2, 100.0)))
+
+
+def share_of(smooth: Corrected, unbiased: Unbiased) -> float:
+    """Return w, the weight of the unbiased estimate: that of a doubt, and what is left of one where it costs little."""
+    by_evidence, cost = doubt(smooth, unbiased), unbiased.error / max(smooth.error, _LEAST) - 1
+    return by_evidence + (1 - by_evidence) * min(1.0, max(0.0, 2 - 2 * cost / thresholds.SMALL))

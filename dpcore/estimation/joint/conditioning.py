@@ -1,0 +1,83 @@
+"""Pairs: a numeric attribute's reports by what the same clients said of a categorical one, and who is told from that.
+
+A group is the clients whose category is truly c.  Row w of the inverse of the categorical attribute's channel makes sums over
+what was said unbiased for the group: w' tables for its statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimation.density.density_estimate import DensityEstimate
+from dpcore.functionals.group import Group
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """What an aggregate keeps of a pair.
+
+    attribute, given: the names of the numeric and of the categorical one.  categories: of the latter.
+    tables: (k, S), statistics by reported category.  response: (k, k), R, of what is said (rows) given what is true.
+    """
+
+    attribute: str
+    given: str
+    categories: tuple[str, ...]
+    tables: np.ndarray
+    response: np.ndarray
+
+    @classmethod
+    def of(cls, aggregate: Any, attribute: str, given: str) -> Pair:
+        """Return the pair; raises SchemeError where it is not kept, or where reports are not of one category each."""
+        if (attribute, given) not in aggregate.pairs:
+            declared = ", ".join(f"{numeric} given {other}" for numeric, other in aggregate.pairs) or "none"
+            raise SchemeError(
+                f"{attribute} given {given} is not kept; name the pair in the scheme (it keeps: {declared})"
+            )
+        other = aggregate.scheme.attributes[given]
+        if not other.mechanism.declared.names_one:
+            raise SchemeError(f"groups need reports of one category each; {given} has {other.mechanism.name}")
+        return cls(
+            attribute,
+            given,
+            tuple(other.categories),
+            aggregate.pairs[attribute, given],
+            other.mechanism.model().response(),
+        )
+
+    @cached_property
+    def inverse(self) -> np.ndarray:
+        """R^{-1}, (k, k): a row for each category."""
+        return left_inverse(self.response)
+
+    def each(self, estimate: Callable[[int, Group], DensityEstimate]) -> dict[str, DensityEstimate]:
+        """Return category -> estimate(its place, the group), without the categories too rare to tell.
+
+        Raises NotEstimable where all of them are.
+        """
+        estimates = {}
+        for place, category in enumerate(self.categories):
+            try:
+                estimates[category] = estimate(place, Group(self.given, category))
+            except NotEstimable:
+                continue  # too few for this group; the others stand
+        if not estimates:
+            raise NotEstimable(f"no group of {self.given} has enough reports of {self.attribute}; collect more")
+        return estimates
+
+
+def left_inverse(matrix: np.ndarray) -> np.ndarray:
+    """Return H with H @ matrix = 1, shape (k, outputs); raises NotEstimable where the channel does not tell inputs apart."""
+    outputs, inputs = matrix.shape
+    if np.linalg.matrix_rank(matrix) < inputs:
+        raise NotEstimable("the channel answers some categories alike, so that their frequencies cannot be told apart")
+    if outputs == inputs:
+        return np.asarray(np.linalg.inv(matrix))
+    weighted = matrix / np.maximum(matrix.mean(axis=1), 1e-300)[:, None]
+    return np.asarray(np.linalg.solve(matrix.T @ weighted, weighted.T))

@@ -1,0 +1,165 @@
+"""The law of two attributes with given margins: what is shown, as smooth as the reports say.
+
+    P = u(x) f(x) g(y) v(y) exp(sum t_jk a_j(x) b_k(y)),
+
+f and g the margins, estimates of either attribute; a_j and b_k orthonormal at them, polynomials of rising order of numbers and
+contrasts of categories; u and v such that P has the margins f and g, for any t.  A normal law has one t that is not zero.  A
+priori t_jk is normal around zero with variance s^2 (j k)^(-2r); s and r are those of the largest evidence, so that where
+reports show no association none is drawn.  Reports enter by what they say of t near independence (`Summary`), which is all of
+it there and nearly all elsewhere, as privacy's noise is larger than the law's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+from numpy.polynomial import legendre
+
+from dpcore.estimation.joint.product_moments import Summary
+from dpcore.functionals.axis import Axis
+
+_ORDER = 8  # of polynomials: more is not seen through privacy's noise below 10^9 reports
+_SCALES = 10.0 ** np.arange(-3.0, 1.01, 0.25)  # s, beside none
+_DECAYS = (0.5, 1.0, 1.5, 2.0, 3.0)  # r
+_STEPS = 30
+_MARGINS = 200  # passes that give a law its margins, at most
+_NEAR = 1e-10
+_GAIN = 1e-4  # of the log likelihood, below which a step is the last
+Margins = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Functions:
+    """a_j, (J, K), orthonormal with one at a margin f, (K,), and their orders, (J,): those of a prior."""
+
+    values: np.ndarray
+    orders: np.ndarray
+
+    @classmethod
+    def of(cls, axis: Axis, margin: np.ndarray) -> Functions:
+        """Return those of an axis at its margin."""
+        held = margin > 1e-9
+        if axis.numbers is None or axis.size <= 3:
+            columns: np.ndarray = np.eye(axis.size)[:, held][:, 1:]
+            orders: np.ndarray = np.ones(columns.shape[1])
+        else:
+            numbers = axis.numbers - float(axis.numbers.min())
+            answers = int(held[axis.answered > 0].sum())
+            order = max(0, min(_ORDER, answers - 1))
+            columns = legendre.legvander(2 * numbers / float(numbers.max()) - 1, order)[:, 1:]
+            columns = columns * axis.answered[:, None]
+            orders = np.arange(1.0, order + 1)
+            if axis.is_silent and held[-1] and answers:
+                columns, orders = np.hstack([1 - axis.answered[:, None], columns]), np.append(1.0, orders)
+        root = np.sqrt(margin)
+        basis, _ = np.linalg.qr(root[:, None] * np.hstack([np.ones((axis.size, 1)), columns]))
+        return cls((basis[:, 1:] / root[:, None]).T, orders)
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """The law that is shown and how sure it is.
+
+    law: P, (K_x, K_y), sum one.  directions: (m, K_x, K_y), its derivatives by t.  covariance: of t, (m, m), a posteriori.
+    strength: s, 0 where no association is shown.
+    """
+
+    law: np.ndarray
+    directions: np.ndarray
+    covariance: np.ndarray
+    strength: float
+
+    @cached_property
+    def errors(self) -> np.ndarray:
+        """Standard deviations of P a posteriori, the margins given, (K_x, K_y)."""
+        squares = np.sum(self.directions * np.tensordot(self.covariance, self.directions, axes=1), axis=0)
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+
+
+def fit(summary: Summary, first: Functions, second: Functions, margins: Margins) -> Surface:
+    """Return the most likely law with these margins, (K_x,) and (K_y,)."""
+    strength, decay = _prior(summary, first, second)
+    orders = np.outer(first.orders, second.orders).ravel()
+    if strength == 0:
+        none = np.zeros((0, *map(len, margins)))
+        return Surface(np.outer(*margins), none, np.zeros((0, 0)), 0.0)
+    belief = 1 / (strength**2 * orders ** (-2 * decay))
+    precision = np.linalg.inv(summary.covariance)
+    t, observed = np.zeros(len(orders)), summary.values
+    law = _law(t, first, second, margins)
+    best = _loss(law, t, summary, precision, belief)
+    for _ in range(_STEPS):
+        directions = _directions(law, first, second, margins)
+        slopes, left = summary.reading(directions), observed - summary.reading(law)
+        curvature = slopes @ precision @ slopes.T + np.diag(belief)
+        step = np.linalg.solve(curvature, slopes @ precision @ left - belief * t)
+        size = 1.0
+        while size > 1e-3:
+            tried = t + size * step
+            law_tried = _law(tried, first, second, margins)
+            loss = _loss(law_tried, tried, summary, precision, belief)
+            if loss <= best:
+                break
+            size /= 2
+        else:
+            break
+        gained, t, law, best = best - loss, tried, law_tried, loss
+        if gained < _GAIN:
+            break
+    return Surface(law, directions, np.linalg.inv(curvature), strength)
+
+
+def _prior(summary: Summary, first: Functions, second: Functions) -> tuple[float, float]:
+    """s and r of the largest evidence, of the linearised estimate."""
+    values, orders = summary.values, np.outer(first.orders, second.orders).ravel()
+    best, chosen = _evidence(values, summary.covariance), (0.0, 0.0)
+    decays = _DECAYS if orders.max() > 1 else _DECAYS[:1]
+    for strength, decay in product(_SCALES, decays):
+        found = _evidence(values, summary.covariance + np.diag(strength**2 * orders ** (-2 * decay)))
+        if found > best:
+            best, chosen = found, (float(strength), decay)
+    return chosen
+
+
+def _evidence(values: np.ndarray, covariance: np.ndarray) -> float:
+    factor = np.linalg.cholesky(covariance)
+    scaled = np.linalg.solve(factor, values)
+    return float(-(scaled @ scaled) / 2 - np.sum(np.log(np.diagonal(factor))))
+
+
+def _loss(law: np.ndarray, t: np.ndarray, summary: Summary, precision: np.ndarray, belief: np.ndarray) -> float:
+    left = summary.values - summary.reading(law)
+    return float(left @ precision @ left + t @ (belief * t)) / 2
+
+
+def _law(t: np.ndarray, first: Functions, second: Functions, margins: Margins) -> np.ndarray:
+    exponent = first.values.T @ t.reshape(len(first.values), -1) @ second.values
+    return with_margins(np.outer(*margins) * np.exp(np.clip(exponent - exponent.max(), -300.0, 0.0)), margins)
+
+
+def _directions(law: np.ndarray, first: Functions, second: Functions, margins: Margins) -> np.ndarray:
+    """The derivatives of a law by t, (m, K_x, K_y): products of functions less what would move the margins."""
+    f, g = margins
+    directions = np.einsum("ij,ai,bj->abij", law, first.values, second.values, optimize=True)
+    directions = directions.reshape(-1, *law.shape)
+    rows, columns = directions.sum(axis=2), directions.sum(axis=1)
+    # u f + P v = rows, P'u + g v = columns: one equation follows from the others, and v may sum to nothing.
+    left = np.diag(g) - law.T @ (law / f[:, None]) + np.outer(g, g)
+    v = np.linalg.solve(left, (columns - (rows / f) @ law).T).T
+    u = (rows - v @ law.T) / f
+    return np.asarray(directions - law * (u[:, :, None] + v[:, None, :]))
+
+
+def with_margins(table: np.ndarray, margins: Margins) -> np.ndarray:
+    """Return the table with rows and columns scaled to these sums, by turns [DemingStephan1940]."""
+    f, g = margins
+    for _ in range(_MARGINS):
+        table = table * (f / np.maximum(table.sum(axis=1), 1e-300))[:, None]
+        sums = table.sum(axis=0)
+        table = table * (g / np.maximum(sums, 1e-300))
+        if np.max(np.abs(sums - g)) < _NEAR:
+            break
+    return table

@@ -1,0 +1,40 @@
+"""Either number of two that were asked together: what reports of places and of it alone say of it, whatever the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpcore.errors import NotEstimable
+from dpcore.estimation.density.density_estimate import DensityEstimate
+from dpcore.estimation.estimators import LogSpline
+from dpcore.mechanisms.observation_model import FiniteChannel, Listed
+
+
+def densities(attribute: Any, statistics: np.ndarray) -> tuple[DensityEstimate, DensityEstimate]:
+    """Return both numbers' densities; statistics: (S,), of the attribute that asks them together.
+
+    A square window's rows and columns are windows of either number: the row of a report is a report of x through a square wave
+    whose window is lighter, as what is outside a window in one direction counts wherever it is in the other.  Reports of x
+    alone are of the same x, and so both are fitted together.
+    Raises NotEstimable where no report is of the plane or of the number.
+    """
+    mechanism = attribute.mechanism
+    cells, (window, _, *alone) = mechanism.cells, mechanism.windows
+    places, _, *others = mechanism.model().split(np.asarray(statistics))
+    table = window.weights().reshape(cells, cells, window.rows, window.columns)
+    places = places.reshape(window.rows, window.columns)
+    sides = (
+        (table[:, 0].sum(axis=2), places.sum(axis=1), alone[0].weights()[::cells], others[0]),
+        (table[0].sum(axis=1), places.sum(axis=0), alone[1].weights()[:cells], others[1]),
+    )
+    found = []
+    for side, level, (lines, seen, weights, own) in zip(attribute.sides, (2, 3), sides, strict=True):
+        counts = np.append(seen, own)
+        if not counts.sum():
+            raise NotEstimable(f"{attribute.name} has no report of {side.name} or of a place; collect some first")
+        law = np.array([mechanism.level_law[0], mechanism.level_law[level]], dtype=np.float64)
+        channel = FiniteChannel((Listed(lines), Listed(weights)), law / law.sum())
+        found.append(LogSpline().through(side, channel, counts))
+    return found[0], found[1]

@@ -1,0 +1,195 @@
+"""How one attribute's reports speak of its cells: weights of a report that say a function of the cell without bias.
+
+A report is its statistics s, (S,), with a one before them.  E (s | x) = A x, linear in the cell; so weights g with A' g = a
+have E (g's | x) = a(x) whatever the law, and the product of two weights' sums has a mean that is a function of the cell, too.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpcore.errors import NotEstimable
+from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
+
+_TINY = 1e-300
+_UNSAID = (
+    1e-9  # of the largest information of a family of functions: others are taken for unknown, not for known to be none
+)
+_NOTHING = 1e-11  # of the largest eigenvalue: what reports say no more surely, they do not say
+
+
+@dataclass(frozen=True, eq=False)
+class Side(ABC):
+    """One attribute, of a law f near the true one.
+
+    cells: (K, w), the input cells of each, over which its values are spread evenly.  law: f, (K,), positive.
+    """
+
+    model: Any
+    cells: np.ndarray
+    law: np.ndarray
+
+    @staticmethod
+    def of(attribute: Any, cells: np.ndarray, law: np.ndarray) -> Side:
+        """Return an attribute's side; raises NotEstimable where its reports are of additive noise."""
+        model = attribute.mechanism.model()
+        if isinstance(model, FiniteChannel):
+            return _Counted(model, cells, law)
+        if isinstance(model, ScoreSums):
+            return _Scored(model, cells, law)
+        raise NotEstimable(
+            f"{attribute.name} is reported by {attribute.mechanism.name}, whose noise has no table of what is said; ask "
+            "dp.estimate(..., given=...), or collect with dyadic_wave"
+        )
+
+    @property
+    @abstractmethod
+    def channel(self) -> np.ndarray:
+        """A, (S, K): the mean statistics of a report of each cell."""
+
+    @abstractmethod
+    def unbiased(self, functions: np.ndarray) -> np.ndarray:
+        """Return weights (m, 1 + S) that say functions (m, K), with the least variance at the law."""
+
+    @abstractmethod
+    def product(self, g: np.ndarray, h: np.ndarray) -> np.ndarray:
+        """Return weights (m, 1 + S) that say what two weights' sums, (m, 1 + S) each, multiply to: E ((g's) (h's) | x)."""
+
+    @abstractmethod
+    def scores(self, functions: np.ndarray) -> np.ndarray:
+        """Return weights (m, 1 + S), of mean zero at the law, that tell most of small changes f (1 + t' functions).
+
+        functions: (m, K), of mean zero at the law.
+        """
+
+    def spoken(self, functions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights (m, 1 + S) that say coefficients t of small changes f (1 + t' functions), and their covariance (m, m).
+
+        functions: (m, K), of mean zero at the law.  The covariance is that of one report's, at the law.
+        """
+        weights = self.scores(functions)
+        information = self.means(weights) @ (functions * self.law).T
+        values, directions = np.linalg.eigh((information + information.T) / 2)
+        inverse = (directions / np.maximum(values, _UNSAID * values[-1])) @ directions.T
+        return inverse @ weights, inverse
+
+    def within(self, family: np.ndarray, functions: np.ndarray) -> np.ndarray:
+        """Return weights (m, 1 + S) that say functions (m, K) with the least variance among laws f (1 + t' family).
+
+        family: (J, K).  They are unbiased for what of the functions the family spans, which is all that such laws can move.
+        """
+        family = family - (family @ self.law)[:, None]
+        weights, _ = self.spoken(family)
+        gram = (family * self.law) @ family.T
+        weights = np.linalg.solve(gram, family * self.law @ functions.T).T @ weights
+        weights[:, 0] += functions @ self.law
+        return np.asarray(weights)
+
+    def means(self, weights: np.ndarray) -> np.ndarray:
+        """Return what weights (m, 1 + S) say of each cell, (m, K)."""
+        return np.asarray(weights[:, :1] + weights[:, 1:] @ self.channel)
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted(Side):
+    """Of a finite channel: a report is one output of one level, its statistics one there and zero elsewhere."""
+
+    model: FiniteChannel
+
+    @cached_property
+    def channel(self) -> np.ndarray:
+        held = np.zeros((self.model.inputs, len(self.cells)))
+        np.add.at(held, (self.cells, np.arange(len(self.cells))[:, None]), 1 / self.cells.shape[1])
+        outputs = [level.outputs for level in self.model.levels]
+        return np.asarray(self.model.probabilities(held) * np.repeat(self.model.level_law, outputs)[:, None])
+
+    @cached_property
+    def _weighted(self) -> np.ndarray:
+        """D^-1 A, (S, K), D the outputs' probabilities at the law."""
+        return np.asarray(self.channel / np.maximum(self.channel @ self.law, _TINY)[:, None])
+
+    @cached_property
+    def _inverse(self) -> np.ndarray:
+        """(A' D^-1 A)^+, (K, K), of functions scaled by the root of the law, which rare cells leave well conditioned."""
+        root = np.sqrt(self.law)
+        matrix = root[:, None] * (self.channel.T @ self._weighted) * root
+        values, directions = np.linalg.eigh(matrix)
+        kept = values > _NOTHING * values[-1]
+        directions = directions[:, kept] * root[:, None]
+        return np.asarray((directions / values[kept]) @ directions.T)
+
+    def unbiased(self, functions: np.ndarray) -> np.ndarray:
+        return _after_nothing(functions @ self._inverse @ self._weighted.T)
+
+    def product(self, g: np.ndarray, h: np.ndarray) -> np.ndarray:
+        return _after_nothing((g[:, :1] + g[:, 1:]) * (h[:, :1] + h[:, 1:]))
+
+    def scores(self, functions: np.ndarray) -> np.ndarray:
+        return _after_nothing((functions * self.law) @ self._weighted.T)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored(Side):
+    """Of score sums: a report scores every category, and all second moments of its scores are known."""
+
+    model: ScoreSums
+
+    @cached_property
+    def channel(self) -> np.ndarray:
+        held = np.eye(self.model.categories)[:, self.cells[:, 0]]
+        return float(self.model.other_mean) + float(self.model.contrast) * held
+
+    @property
+    def _order(self) -> np.ndarray:
+        """The category of each cell, (K,): all of them, in any order."""
+        return self.cells[:, 0]
+
+    @cached_property
+    def _covariance(self) -> np.ndarray:
+        """Of the scores of one report at the law, (k, k)."""
+        law = np.empty(len(self.law))
+        law[self._order] = self.law
+        own, shared, weights = self.model.covariance(law, 1)
+        return np.asarray((np.diag(own) + shared.T @ weights @ shared) * float(self.model.contrast) ** 2)
+
+    def unbiased(self, functions: np.ndarray) -> np.ndarray:
+        contrast, along = float(self.model.contrast), self._covariance.sum(axis=1)
+        plain = np.empty(functions.shape)
+        plain[:, self._order] = functions / contrast
+        if float(along.sum()) > _NOTHING * float(np.trace(self._covariance)):
+            # One number may be added to all weights, which the one before the statistics makes up for.
+            plain = plain - (plain @ along / along.sum())[:, None]
+        rest = (functions - contrast * plain[:, self._order])[:, :1]
+        return np.hstack([rest - float(self.model.other_mean) * plain.sum(axis=1, keepdims=True), plain])
+
+    def product(self, g: np.ndarray, h: np.ndarray) -> np.ndarray:
+        model = self.model
+        left, right = g[:, 1:], h[:, 1:]
+        many, others = left.sum(axis=1, keepdims=True), right.sum(axis=1, keepdims=True)
+        cross = float(model.true_cross - model.other_cross)
+        none = float(model.other_cross) * many * others
+        none = none + float(model.other_square - model.other_cross) * np.sum(left * right, axis=1, keepdims=True)
+        own = float(model.true_square - model.other_square) - 2 * cross
+        squares = none + own * left * right + cross * (left * others + right * many)
+        means = [weights @ self.channel for weights in (left, right)]
+        alone = g[:, :1] * means[1] + h[:, :1] * means[0] + g[:, :1] * h[:, :1]
+        return self.unbiased(squares[:, self._order] + alone)
+
+    def scores(self, functions: np.ndarray) -> np.ndarray:
+        told = (functions * self.law) @ self.channel.T @ np.linalg.pinv(self._covariance, rcond=1e-10, hermitian=True)
+        return np.hstack([-(told @ self.channel @ self.law)[:, None], told])
+
+
+def _after_nothing(weights: np.ndarray) -> np.ndarray:
+    """Weights with a zero for the one before the statistics."""
+    return np.asarray(np.hstack([np.zeros((len(weights), 1)), weights]))
+
+
+def has_side(attribute: Any) -> bool:
+    """Return whether an attribute's reports speak of its cells so that `Side.of` has a side of it."""
+    return isinstance(attribute.mechanism.model(), FiniteChannel | ScoreSums)

@@ -1,0 +1,1 @@
+"""Weighting by public labels: raking, weighted estimates and their variance."""

@@ -1,0 +1,300 @@
+"""Errors of weighted estimates: sums over cells of labels, whose reports are counted w_c times, and not n_eff equal ones.
+
+An estimate is, to first order, a sum over public levels l of g_l' s_l, with s_l = sum_c w_c T_cl / W_l the weighted average
+report of the level, W_l = sum_c w_c n_cl.  Report i of cell c, at level l with statistics z, adds w_c u_i to it,
+
+    u_i = (g_l' z - m_l) / W_l,    m_l = g_l' s_l.
+
+Weights hold the margins fixed, and what they hold is taken off.  With b_c the mean of u over the cell's n_c reports, and r_c
+what is left of b_c beside its regression on the margins' categories, weighted by w_c n_c [DevilleSarndal1992],
+
+    variance = sum_c w_c^2 [ sum_i (u_i - b_c)^2 + n_c r_c^2 ] / (1 - h_c),
+
+h_c the part of a report that the regression takes away.  With one level and one margin of all labels there is no r_c, and this
+is the sum of w_c^2 n_c (sum_z s_cz g_z^2 - (g' s_c)^2) / (sum w n)^2.  Several levels, which people draw whatever their cell,
+and margins of labels one by one leave cells' shares to chance, which is counted.  Equal weights without margins give back the
+multinomial variance.  Sums of u_i^2 follow from counts, from scores' second moments, and of additive noise from its law and the
+cell's own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpcore.errors import NotEstimable
+from dpcore.estimation.density.inner_products import InnerProducts
+from dpcore.estimation.weighting.raking import Weights
+from dpcore.mechanisms.observation_model import FiniteChannel, NoisyFeatures, ScoreSums
+
+_MOST_TAKEN = 0.5  # of a report, by the regression: a cell of one report says nothing of how far reports differ
+
+
+@dataclass(frozen=True, eq=False)
+class Strata(ABC):
+    """The reports of one attribute by cell of the labels.
+
+    weights: of the cells.  answered: (C,), reports of the attribute.  statistics: (C, S).
+    """
+
+    weights: Weights
+    answered: np.ndarray
+    statistics: np.ndarray
+
+    @staticmethod
+    def of(aggregate: Any, attribute: str, weights: Weights) -> Strata:
+        """Return those of an aggregate that is kept by label."""
+        model, held = aggregate.scheme.attributes[attribute].mechanism.model(), aggregate.labelled
+        answered, statistics = (
+            np.asarray(each[attribute], dtype=np.float64) for each in (held.answered, held.statistics)
+        )
+        if isinstance(model, FiniteChannel):
+            return _Counted(weights, answered, statistics, model)
+        if isinstance(model, ScoreSums):
+            return _Scored(weights, answered, statistics, model)
+        return _Noisy(weights, answered, statistics, model)
+
+    @property
+    def total(self) -> float:
+        """N = sum w n."""
+        return float(self.weights.values @ self.answered)
+
+    @property
+    def shrinkage(self) -> float:
+        """n_eff / N, with n_eff = N^2 / sum w^2 n."""
+        return self.total / float(self.weights.values**2 @ self.answered)
+
+    @property
+    def effective_n(self) -> float:
+        """n_eff: as many reports that count the same are as sure, where all cells are alike."""
+        return self.total * self.shrinkage
+
+    @cached_property
+    def summed(self) -> np.ndarray:
+        """The weighted statistics, (S,), as if there were `effective_n` reports."""
+        return np.asarray(self.weights.values @ self.statistics) * self.shrinkage
+
+    def variance(self, G: np.ndarray) -> np.ndarray:
+        """Return the variances, (m,), of numbers with these weights (m, S) of the levels' average reports."""
+        squares, _, kept, left = self._parts(G)
+        return np.asarray(squares @ kept + (left**2 - self._means(G) ** 2) @ (kept * self.weights.counts))
+
+    def assumed(self, G: np.ndarray) -> np.ndarray:
+        """Return the variances, (m,), if there were `effective_n` reports that count the same, of the weighted law."""
+        return np.asarray(self.squares(G) @ self.weights.values) / self.shrinkage
+
+    def effect(self, G: np.ndarray) -> np.ndarray:
+        """Return the design effects, (m,): variances over those of as many reports that count the same, of that law."""
+        alike = self.assumed(G) * self.effective_n / max(float(self.answered.sum()), 1.0)
+        return _ratio(self.variance(G), alike)
+
+    def ratio(self, G: np.ndarray) -> np.ndarray:
+        """Return by how much variances, (m,), exceed the assumed ones; 1 where nothing is known of either."""
+        return _ratio(self.variance(G), self.assumed(G))
+
+    def excess(self, G: np.ndarray) -> np.ndarray:
+        """Return the covariance, (m, m), of numbers with weights (m, S), less the one assumed."""
+        _, means, kept, left = self._parts(G)
+        whole = self.products(kept - self.weights.values / self.shrinkage, G)
+        often = kept * self.weights.counts
+        return whole + (left * often) @ left.T - (means * often) @ means.T
+
+    def offsets(self, G: np.ndarray) -> np.ndarray:
+        """Return by how much the margins make up for a report of each cell, (m, C): the means of u that they hold, times N."""
+        means = self._means(G)
+        return (means - self._left(means)) * self.total
+
+    def _parts(self, G: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Sums of squares and means of u, (m, C), w^2 / (1 - h), (C,), and r, (m, C)."""
+        means = self._means(G)
+        return self.squares(G), means, self.weights.values**2 / (1 - self._taken), self._left(means)
+
+    def _means(self, G: np.ndarray) -> np.ndarray:
+        return self.sums(G) / np.maximum(self.weights.counts, 1)
+
+    def _left(self, means: np.ndarray) -> np.ndarray:
+        """Means by cell, (m, C), less their regression on what margins hold."""
+        columns = self.weights.columns
+        return means - (means * self._often) @ columns @ self._inverse @ columns.T
+
+    @property
+    def _often(self) -> np.ndarray:
+        return np.asarray(self.weights.values * self.weights.counts)
+
+    @cached_property
+    def _inverse(self) -> np.ndarray:
+        columns = self.weights.columns
+        return np.asarray(np.linalg.pinv((columns.T * self._often) @ columns, hermitian=True))
+
+    @cached_property
+    def _taken(self) -> np.ndarray:
+        """h, (C,): beyond what the total takes, which is nothing."""
+        columns, w = self.weights.columns, self.weights.values
+        taken = w * np.einsum("cm,mk,ck->c", columns, self._inverse, columns, optimize=True) - w / self._often.sum()
+        return np.clip(taken, 0.0, _MOST_TAKEN)
+
+    @abstractmethod
+    def squares(self, G: np.ndarray) -> np.ndarray:
+        """Return the sums over each cell's reports of u^2, (m, C); G: (m, S)."""
+
+    @abstractmethod
+    def sums(self, G: np.ndarray) -> np.ndarray:
+        """Return the sums over each cell's reports of u, (m, C)."""
+
+    @abstractmethod
+    def products(self, often: np.ndarray, G: np.ndarray) -> np.ndarray:
+        """Return the sum over all reports of u u', (m, m), each cell's times a number, (C,)."""
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    known = np.isfinite(above) & np.isfinite(below) & (above > 0) & (below > 0)
+    return np.where(known, above, 1.0) / np.where(known, below, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted(Strata):
+    """Of a finite channel: a report is one output, so that counts tell everything."""
+
+    channel: FiniteChannel
+
+    @cached_property
+    def _level(self) -> np.ndarray:
+        """Which level each output is of, (S, L), ones and zeros."""
+        outputs = [level.outputs for level in self.channel.levels]
+        return np.repeat(np.eye(len(outputs)), outputs, axis=0)
+
+    @cached_property
+    def _weight(self) -> np.ndarray:
+        """W of each output's level, (S,)."""
+        return np.maximum(self._level @ (self._level.T @ (self.weights.values @ self.statistics)), 1e-300)
+
+    def _added(self, G: np.ndarray) -> np.ndarray:
+        """u of each output, (m, S)."""
+        shares = self.weights.values @ self.statistics / self._weight
+        added: np.ndarray = (G - (G * shares) @ self._level @ self._level.T) / self._weight
+        return np.where(self._weight > 1e-300, added, 0.0)
+
+    def squares(self, G: np.ndarray) -> np.ndarray:
+        return np.asarray(self._added(G) ** 2 @ self.statistics.T)
+
+    def sums(self, G: np.ndarray) -> np.ndarray:
+        return np.asarray(self._added(G) @ self.statistics.T)
+
+    def products(self, often: np.ndarray, G: np.ndarray) -> np.ndarray:
+        added = self._added(G)
+        return np.asarray((added * (often @ self.statistics)) @ added.T)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored(Strata):
+    """Of score sums: a report's second moments are linear in its cell's frequencies, of which the sums are unbiased."""
+
+    model: ScoreSums
+
+    @property
+    def _each(self) -> np.ndarray:
+        return np.maximum(self.answered, 1)[:, None]
+
+    @cached_property
+    def _apart(self) -> np.ndarray:
+        """The cells' average scores less the weighted ones, (C, k)."""
+        whole = self.weights.values @ self.statistics / self.total
+        return np.where(self.answered[:, None] > 0, self.statistics / self._each - whole, 0.0)
+
+    @cached_property
+    def _frequencies(self) -> np.ndarray:
+        """Unbiased, of each cell, (C, k)."""
+        return self.model.frequencies(self.statistics, self._each)
+
+    def _own(self, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What one report's scores have of variance of their own, (C, k), and the weights of what they share, (2, 2)."""
+        own, _, shared = self.model.covariance(frequencies, 1)
+        scale = float(self.model.contrast) ** 2
+        return own * scale, shared * scale
+
+    def squares(self, G: np.ndarray) -> np.ndarray:
+        own, shared = self._own(self._frequencies)
+        ones, along = G.sum(axis=1, keepdims=True), G @ self._frequencies.T
+        varying = G**2 @ own.T + shared[0, 0] * ones**2 + 2 * shared[0, 1] * ones * along + shared[1, 1] * along**2
+        return np.asarray((varying + (G @ self._apart.T) ** 2) * self.answered) / self.total**2
+
+    def sums(self, G: np.ndarray) -> np.ndarray:
+        return np.asarray((G @ self._apart.T) * self.answered) / self.total
+
+    def products(self, often: np.ndarray, G: np.ndarray) -> np.ndarray:
+        often = often * self.answered / self.total**2
+        own, shared = self._own(self._frequencies)
+        ones, along, apart = G.sum(axis=1), G @ self._frequencies.T, G @ self._apart.T
+        crossed = np.outer(ones, along @ often)
+        common = shared[0, 0] * often.sum() * np.outer(ones, ones) + shared[0, 1] * (crossed + crossed.T)
+        common += shared[1, 1] * (along * often) @ along.T + (apart * often) @ apart.T
+        return np.asarray((G * (often @ own)) @ G.T + common)
+
+
+@dataclass(frozen=True, eq=False)
+class _Noisy(Strata):
+    """Of additive noise: its law is known, and what a cell's values add follows from its own coarse law."""
+
+    model: NoisyFeatures
+
+    @cached_property
+    def _laws(self) -> np.ndarray:
+        """Of the input cells, (C, inputs): everybody's where a cell has too few reports for one of its own."""
+        everyone = InnerProducts.of(self.model, self.summed).law
+        return np.array([_law(self.model, each, everyone) for each in self.statistics])
+
+    @cached_property
+    def _blocks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Reports of each cell and block, (C, B), and W of each block, (B,)."""
+        reports = np.array([self.model.split(each)[0] for each in self.statistics])
+        return reports, np.maximum(self.weights.values @ reports, 1e-300)
+
+    def _by_block(self, G: np.ndarray) -> list[np.ndarray]:
+        """The part of weights, (m, S), that each block has, (m, K_b): what counts reports moves nothing."""
+        return list(self.model.split(np.asarray(G).T)[1])
+
+    def _averages(self, G: np.ndarray) -> np.ndarray:
+        """m of each block, (m, B)."""
+        _, W = self._blocks
+        sums = self.model.split(self.weights.values @ self.statistics)[1]
+        pairs = zip(self._by_block(G), sums, W, strict=True)
+        return np.array([block.T @ total / weight for block, total, weight in pairs]).T
+
+    def squares(self, G: np.ndarray) -> np.ndarray:
+        reports, W = self._blocks
+        averages, parts = self._averages(G), []
+        together = np.zeros((len(G), len(self.model.tables[0])))
+        for b, block in enumerate(self._by_block(G)):
+            noise = self.model.noise_variances[b] * np.sum(block**2, axis=0)
+            added = (self.model.tables[b] @ block).T - averages[:, b : b + 1]
+            together += added / W[b]
+            values = added**2 @ self._laws.T if self.model.block_law is not None else np.zeros((len(G), len(reports)))
+            parts.append((noise[:, None] + values) * reports[:, b] / W[b] ** 2)
+        whole = np.sum(parts, axis=0)
+        return np.asarray(
+            whole if self.model.block_law is not None else whole + together**2 @ self._laws.T * reports[:, 0]
+        )
+
+    def sums(self, G: np.ndarray) -> np.ndarray:
+        reports, W = self._blocks
+        averages = self._averages(G)
+        by_cell = [self.model.split(each)[1] for each in self.statistics]
+        whole = np.zeros((len(G), len(reports)))
+        for b, block in enumerate(self._by_block(G)):
+            sums = np.array([each[b] for each in by_cell])
+            whole += (block.T @ sums.T - averages[:, b : b + 1] * reports[:, b]) / W[b]
+        return whole
+
+    def products(self, often: np.ndarray, G: np.ndarray) -> np.ndarray:
+        raise NotImplementedError("no estimate of frequencies is made of noisy features")
+
+
+def _law(model: NoisyFeatures, statistics: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+    try:
+        return InnerProducts.of(model, statistics).law
+    except NotEstimable:
+        return otherwise

@@ -1,0 +1,1 @@
+"""Densities released by a trusted curator."""

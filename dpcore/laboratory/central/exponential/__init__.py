@@ -1,0 +1,1 @@
+"""Exponential mechanisms of a trusted curator, and mechanisms built on them."""

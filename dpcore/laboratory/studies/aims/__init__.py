@@ -1,0 +1,1 @@
+"""Targets that studies must meet, and whether they do."""

@@ -1,0 +1,1 @@
+"""Numerical design of the waves' constants."""

@@ -1,0 +1,1 @@
+"""Known distributions that studies draw from."""

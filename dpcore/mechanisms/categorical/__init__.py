@@ -1,0 +1,1 @@
+"""Mechanisms of categorical attributes: frequency oracles."""

@@ -1,0 +1,88 @@
+"""The choice behind `mechanism = "auto"`.
+
+Of categories it is the mechanism of the least variance whose report is not too large, the closed form's at frequency 0, where
+all but the commonest categories lie; of a number's points the one of the least error that is to be expected of the planned
+clients.  The choice is made once, never from data; the canonical scheme records what was chosen, so that a later version of
+this rule changes no scheme that exists.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpcore.errors import SchemeError, check_within
+from dpcore.mechanisms.base import Mechanism
+from dpcore.mechanisms.categorical.frequency_oracle import MOST_CATEGORIES, FrequencyOracle
+from dpcore.mechanisms.fisher_information import SeenThrough, room_for, spread
+from dpcore.mechanisms.numeric.dyadic_wave import DyadicWave
+from dpcore.mechanisms.registry import CATEGORICAL
+from dpcore.privacy.budget import Budget
+
+LARGEST_REPORT = 256  # integers
+TOLERANCE = 0.01  # of variance, given up for a smaller report
+
+
+def choose(budget: Budget, *, categories: int, largest_report: int = LARGEST_REPORT) -> FrequencyOracle:
+    """Return the mechanism with the smallest report among those within 1 % of the least variance.
+
+    categories: k, 2..10,000.  largest_report: integers; mechanisms whose reports are larger are not considered.
+    Raises SchemeError where no mechanism can keep the budget.
+    """
+    check_within(1, 1 << 16, largest_report=largest_report)
+    if categories > MOST_CATEGORIES:
+        raise SchemeError(
+            f'categories must be at most {MOST_CATEGORIES:,}, got {categories:,}; join rare ones, such as under "other"'
+        )
+    fitting = [oracle for oracle in oracles(budget, categories) if oracle.sizes[0] <= largest_report]
+    if not fitting:
+        raise SchemeError(
+            f"no mechanism keeps epsilon = {budget.text} in reports of at most {largest_report} integers; lower epsilon"
+        )
+    least = min(oracle.variance(0.0, 1) for oracle in fitting)
+    near = [oracle for oracle in fitting if oracle.variance(0.0, 1) <= (1 + TOLERANCE) * least]
+    return min(near, key=lambda oracle: oracle.sizes[0])  # among equals the first, the simplest
+
+
+def oracles(budget: Budget, categories: int) -> list[FrequencyOracle]:
+    """Return every frequency oracle that can keep `budget`, the simplest first, each with its best parameters."""
+    designed: list[FrequencyOracle] = []
+    for kind in CATEGORICAL.values():
+        if not issubclass(kind, FrequencyOracle):  # its variance depends on the category
+            continue
+        try:
+            designed.append(kind.design(budget, categories=categories))
+        except SchemeError:  # epsilon too large for this mechanism's weights
+            continue
+    return designed
+
+
+_ROUGH, _SMOOTH = 0.5, 2.0  # of the log law that a forecast believes in: each point by itself, and over the whole range
+_NEAR = 0.1  # of error, given up for shares that are told without a belief
+
+
+def choose_for_points(budget: Budget, *, points: int, clients: int, is_silent: bool = False) -> Mechanism:
+    """Return the mechanism whose law of so many points has the least error to be expected of so many clients' reports.
+
+    Of a dyadic wave and the frequency oracle that categories would get; within a tenth the oracle.
+    is_silent: whether silence is an answer, too.  Raises SchemeError where neither keeps the budget.
+    """
+    oracle = choose(budget, categories=points + is_silent)
+    wave = DyadicWave.design(budget, points=room_for(points, is_silent))
+    of_oracle, of_wave = (forecast(mechanism, points, clients, is_silent) for mechanism in (oracle, wave))
+    return oracle if of_oracle <= (1 + _NEAR) * of_wave else wave
+
+
+def forecast(mechanism: Mechanism, points: int, clients: int, is_silent: bool = False) -> float:
+    """Return the error of the distribution function that is to be expected, its mean over the points: a share of the people.
+
+    A law near the uniform, whose logarithm is a random walk of standard deviation 2 over the range and off it by .5 at each
+    point by itself; normal errors: E |e| = sqrt(2 / pi) sd.
+    """
+    k = points + is_silent
+    law, at = np.full(k, 1 / k), np.arange(1, k + 1) / k
+    information = SeenThrough(mechanism.model(), spread(points, mechanism.inputs, is_silent)).expected(law, clients)
+    centred = np.eye(k) - 1 / k
+    belief = centred @ (_SMOOTH**2 * np.minimum.outer(at, at) + _ROUGH**2 * np.eye(k)) @ centred / k**2
+    left = np.linalg.solve(np.eye(k) + belief @ information, belief)
+    variances = np.diagonal(np.cumsum(np.cumsum(left, axis=0), axis=1))
+    return float(np.sqrt(2 / np.pi) * np.sqrt(np.maximum(variances, 0.0)).mean())

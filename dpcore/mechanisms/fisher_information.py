@@ -1,0 +1,130 @@
+"""What reports say of the law of points that have an input cell each, as errors that are all but normal.
+
+Counts of a finite channel and score sums are sums over many reports.  Around a law p0 near the true one, what they say of the
+law p of k points is the log likelihood c'p - p'Fp / 2 + constant, with F the information at p0 and the unbiased estimates in c:
+two arrays, whatever the mechanism and however many the reports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpcore.mechanisms.observation_model import FiniteChannel, ObservationModel, ScoreSums
+
+_SINGULAR = 1e-5  # of the mean variance, added along the sum of the shares, which is known to be one
+_TINY = 1e-300
+_NOTHING = 1e-12  # of what reports say most surely: what they say less of, they do not say
+
+
+@dataclass(frozen=True, eq=False)
+class Information:
+    """The log likelihood c'p - p'Fp / 2 of the law p; matrix: F, (k, k).  vector: c, (k,).
+
+    reading: (k, S), the weights in c of the average reports of the levels; none where nobody asks for them.
+    """
+
+    matrix: np.ndarray
+    vector: np.ndarray
+    reading: np.ndarray | None = None
+
+    def score(self, law: np.ndarray) -> np.ndarray:
+        """Return its derivative at a law, shape (k,): c - F p."""
+        return np.asarray(self.vector - self.matrix @ law)
+
+    def __call__(self, law: np.ndarray) -> float:
+        """Return it at a law (k,), less than at the most likely numbers of any kind."""
+        left = self.numbers - self.root @ law
+        return -float(left @ left) / 2
+
+    @cached_property
+    def root(self) -> np.ndarray:
+        """R, (q, k), R'R = F: what q independent numbers of variance one say, fewer than k where a mechanism's cells are."""
+        values, directions = np.linalg.eigh(self.matrix)
+        said = values > _NOTHING * values[-1]
+        return np.asarray(np.sqrt(values[said])[:, None] * directions[:, said].T)
+
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """Those numbers, (q,): of mean R p."""
+        return np.asarray(self.root @ self.vector / np.sum(self.root**2, axis=1))
+
+
+def spread(points: int, inputs: int, is_silent: bool = False) -> np.ndarray:
+    """Return the input cells of so many points, and of silence as the last where it is an answer: (k,) int64, rising.
+
+    Points are spread evenly over the inputs.  Silence has the last one, and the quarter before it is left empty, so that it is
+    not taken for a large value: of .25 the share of the silent has an error of 1.5 / sqrt(n) at epsilon 1, the mean of the
+    others one larger by a twelfth than silence costs anyway; of 0, 2 to 2.6 / sqrt(n) and a third.  Where there are no more
+    inputs than answers, as for an oracle, each has its own.
+    """
+    answers = points + is_silent
+    if inputs == answers:
+        return np.arange(answers)
+    room = room_of(inputs) if is_silent else inputs
+    cells = (2 * np.arange(points) + 1) * room // (2 * points)
+    return np.append(cells, inputs - 1) if is_silent else cells
+
+
+def room_of(inputs: int) -> int:
+    """Return how many input cells are values' where silence has the last, behind an empty quarter."""
+    return inputs - inputs // 4
+
+
+def room_for(points: int, is_silent: bool) -> int:
+    """Return how many input cells `spread` needs where there are more of them than answers."""
+    return -(-4 * points // 3) + 1 if is_silent else points
+
+
+@dataclass(frozen=True, eq=False)
+class SeenThrough:
+    """The points of an attribute as a mechanism shows them.
+
+    model: a FiniteChannel or ScoreSums.  cells: (k,), the points' input cells, rising: all of them where scores are summed.
+    """
+
+    model: ObservationModel
+    cells: np.ndarray
+
+    @cached_property
+    def channel(self) -> np.ndarray:
+        """The probabilities of what is reported (rows, of a public level) given the point, (S, k), of a finite channel."""
+        assert isinstance(self.model, FiniteChannel)
+        held = np.zeros((self.model.inputs, len(self.cells)))
+        held[self.cells, np.arange(len(self.cells))] = 1.0
+        return self.model.probabilities(held)
+
+    def expected(self, law: np.ndarray, n: int) -> np.ndarray:
+        """Return F, (k, k), of n reports of people of that law (k,)."""
+        if isinstance(self.model, FiniteChannel):
+            return np.asarray(self._weights(law, n * self.model.level_law) @ self.channel)
+        return self._of_scores(law, n)
+
+    def observed(self, statistics: np.ndarray, n: int, law: np.ndarray) -> Information:
+        """Return what the statistics (S,) of n reports say, its weights those of people of that law (k,)."""
+        if isinstance(self.model, FiniteChannel):
+            reports = self.model.reports(statistics)
+            weights = self._weights(law, reports)
+            vector = weights @ (statistics / np.maximum(self._rows(reports), 1))
+            return Information(weights @ self.channel, vector, weights)
+        assert isinstance(self.model, ScoreSums)
+        matrix = self._of_scores(law, n)
+        vector = matrix @ self.model.frequencies(statistics, n)
+        return Information(matrix, vector, matrix / float(self.model.contrast))
+
+    def _weights(self, law: np.ndarray, reports: np.ndarray) -> np.ndarray:
+        """A' D, (k, S), D what an observed share tells: the reports of its level over its probability."""
+        return np.asarray(self.channel.T * (self._rows(reports) / np.maximum(self.channel @ law, _TINY)))
+
+    def _rows(self, reports: np.ndarray) -> np.ndarray:
+        """The reports of each row's level, (S,)."""
+        assert isinstance(self.model, FiniteChannel)
+        return np.repeat(reports, [level.outputs for level in self.model.levels])
+
+    def _of_scores(self, law: np.ndarray, n: int) -> np.ndarray:
+        assert isinstance(self.model, ScoreSums)
+        own, shared, weights = self.model.covariance(law, n)
+        covariance = np.diag(own) + shared.T @ weights @ shared
+        return np.linalg.inv(covariance + _SINGULAR * np.diagonal(covariance).mean())

@@ -1,0 +1,1 @@
+"""Mechanisms of two attributes in one report, and joint counts."""

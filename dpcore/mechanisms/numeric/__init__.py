@@ -1,0 +1,1 @@
+"""Mechanisms of numeric attributes: waves and wavelets."""

@@ -1,0 +1,1 @@
+"""Channels of other systems, stated in a scheme."""

@@ -1,0 +1,205 @@
+"""What a scheme says of a stated channel: its weights, or the name of one that others have published, and its rates.
+
+Every rate is read as the fraction that it is written as.  Of yes or no, yes is the first category.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+from dpcore._random import WORD
+from dpcore.errors import SchemeError, exact
+from dpcore.mechanisms.base import Mechanism
+from dpcore.mechanisms.declaration import Option, mechanism
+from dpcore.mechanisms.stated.bit_vectors import StatedBits
+from dpcore.mechanisms.stated.stated_channel import WORDS, Stated
+from dpcore.privacy.budget import Budget
+
+Law = list[list[Fraction]]  # a row of probabilities for each value
+
+
+@dataclass(frozen=True)
+class Form:
+    """A channel by its name; rates: what it needs, each with the default, None where it must be said.
+
+    law: of so many values and of the rates.  values: how many there must be, 0 for any number.
+    """
+
+    rates: Mapping[str, Fraction | None]
+    law: Callable[..., Law]
+    values: int = 0
+
+
+def _kept(k: int, truth: Fraction) -> Law:
+    return [[truth if z == x else (1 - truth) / (k - 1) for z in range(k)] for x in range(k)]
+
+
+def _attribution_reporting(k: int, rate: Fraction) -> Law:
+    """With `rate` any output alike, the true one among them: k / (k + e^epsilon - 1) in its documents."""
+    return _kept(k, 1 - rate + rate / k)
+
+
+def _opendp(k: int, prob: Fraction) -> Law:
+    """With `prob` the truth, else another one."""
+    return _kept(k, prob)
+
+
+def _forced_response(k: int, yes: Fraction, no: Fraction) -> Law:
+    """With `yes` says yes, with `no` says no, else the truth."""
+    truth = 1 - yes - no
+    return [[yes + truth, no], [yes, no + truth]] if truth >= 0 else [[truth]]  # which is no law, and refused
+
+
+def _unrelated_question(k: int, unrelated: Fraction, share: Fraction) -> Law:
+    """With `unrelated` answers another question, to which `share` say yes, else the one that is asked."""
+    return _forced_response(k, unrelated * share, unrelated * (1 - share))
+
+
+def _rappor(k: int, f: Fraction, p: Fraction, q: Fraction) -> Law:
+    """Permanent bits are replaced by fair coins with f; a report's bit is one with q of a permanent one, with p of a zero.
+
+    One row: the probabilities of a one where the bit is true, and where it is not [Erlingsson2014, section 3].
+    """
+    return [[f / 2 * (p + q) + (1 - f) * each for each in (q, p)]]
+
+
+FORMS = {
+    "attribution_reporting": Form({"rate": None}, _attribution_reporting),
+    "forced_response": Form({"yes": None, "no": None}, _forced_response, values=2),
+    "opendp_randomized_response": Form({"prob": None}, _opendp),
+    "rappor": Form({"f": None, "p": Fraction(0), "q": Fraction(1)}, _rappor),
+    "unrelated_question": Form({"unrelated": None, "share": None}, _unrelated_question, values=2),
+}
+_CHANNEL = (
+    Option(
+        "channel",
+        list[list[int]],
+        most=WORD,
+        words="a row of whole numbers for each value: how often each output, of the row's total",
+    ),
+    Option(
+        "names",
+        list[str],
+        words="what files call the outputs; else the categories, where there are as many, or 0, 1, ..",
+    ),
+    Option("form", str, choices=tuple(FORMS), words="in place of channel: the name of one that others have published"),
+    Option(
+        "rates", dict, words="of the form, such as { f = 0.5, p = 0.5, q = 0.75 }; a text such as '1/3' is read exactly"
+    ),
+)
+
+
+@mechanism(
+    "stated", attributes={"categorical"}, estimators=("frequency",), words=WORDS, options=_CHANNEL, is_asked=False
+)
+class StatedCategories:
+    """The stated channels of categories."""
+
+    @staticmethod
+    def design(
+        budget: Budget | None,
+        *,
+        categories: int,
+        channel: Sequence[Sequence[int]] | None = None,
+        names: Sequence[str] | None = None,
+        form: str | None = None,
+        rates: Mapping[str, Any] | None = None,
+    ) -> Mechanism:
+        """Return the channel; budget: what is promised of it, None for what it keeps.  Raises SchemeError for none."""
+        if form == "rappor" and channel is None:
+            if names is not None:
+                raise SchemeError("reports of rappor are bits, which have no names; leave names out")
+            ((true, other),) = _law(form, categories, rates)
+            return StatedBits.of(budget, categories, true, other)
+        return Stated.of(budget, _rows(categories, channel, form, rates), names or (), of_categories=True)
+
+    @staticmethod
+    def from_parameters(budget: Budget, parameters: Any) -> Mechanism:
+        """Return what `parameters()` described."""
+        kind: Any = StatedBits if isinstance(parameters, Mapping) and "draws" in parameters else Stated
+        made: Mechanism = kind.from_parameters(budget, parameters)
+        return made
+
+
+@mechanism(
+    "stated",
+    attributes={"numeric"},
+    estimators=("log_spline", "ems", "em"),
+    words=WORDS,
+    options=(
+        *_CHANNEL,
+        Option("cells", int, least=2, most=1024, words="of a form: cells of the range, a power of two"),
+    ),
+    is_asked=False,
+)
+class StatedNumber:
+    """The stated channels of a number's cells, which are the rows."""
+
+    @staticmethod
+    def design(
+        budget: Budget | None,
+        *,
+        channel: Sequence[Sequence[int]] | None = None,
+        names: Sequence[str] | None = None,
+        form: str | None = None,
+        rates: Mapping[str, Any] | None = None,
+        cells: int | None = None,
+    ) -> Mechanism:
+        """Return the channel; budget: what is promised of it, None for what it keeps.  Raises SchemeError for none."""
+        if form == "rappor":
+            raise SchemeError("rappor is for categories; say bins, or step, of the number")
+        if (cells is None) != (form is None):
+            raise SchemeError(
+                "cells goes with form, and form of a number with cells; the rows of a channel are its cells"
+            )
+        rows = _rows(cells or len(channel or ()), channel, form, rates)
+        if len(rows) & (len(rows) - 1):
+            raise SchemeError(f"a channel of a number must have a power of two of rows, its cells; got {len(rows)}")
+        return Stated.of(budget, rows, names or (), of_categories=False)
+
+    @staticmethod
+    def from_parameters(budget: Budget, parameters: Any) -> Mechanism:
+        """Return what `parameters()` described."""
+        return Stated.from_parameters(budget, parameters)
+
+
+def _rows(
+    values: int, channel: Sequence[Sequence[int]] | None, form: str | None, rates: Mapping[str, Any] | None
+) -> Sequence[Sequence[int]]:
+    """The weights of so many values, of the table or of the form."""
+    if (channel is None) == (form is None):
+        raise SchemeError("stated needs channel, a table of weights, or form, the name of one, and not both")
+    if channel is not None:
+        if rates is not None:
+            raise SchemeError("rates go with form; a channel has weights")
+        if len(channel) != values:
+            raise SchemeError(f"channel must have a row for each of the {values} values, got {len(channel)}")
+        return channel
+    law = _law(str(form), values, rates)
+    total = lcm(*(share.denominator for row in law for share in row))
+    if total > WORD:
+        raise SchemeError(
+            f"rates must have a common denominator of at most 2^32, got {total:,}; write them with fewer digits"
+        )
+    return [[int(share * total) for share in row] for row in law]
+
+
+def _law(name: str, values: int, rates: Mapping[str, Any] | None) -> Law:
+    """The probabilities of a form with its rates; raises SchemeError where these are none of its."""
+    form, told = FORMS[name], dict(rates or {})
+    needed = [rate for rate, default in form.rates.items() if default is None]
+    if not set(needed) <= set(told) <= set(form.rates):
+        raise SchemeError(f"rates of {name} are {', '.join(form.rates)}, got {', '.join(told) or 'none'}")
+    if form.values and values != form.values:
+        raise SchemeError(f"{name} is for {form.values} categories, yes and no, got {values}")
+    if values < 2:
+        raise SchemeError(f"{name} needs two values or more, got {values}")
+    read = {rate: exact(**{rate: told[rate]}) if rate in told else default for rate, default in form.rates.items()}
+    law = form.law(values, **read)
+    if not all(0 <= share <= 1 for share in (*read.values(), *(each for row in law for each in row))):  # type: ignore[operator]
+        raise SchemeError(f"rates of {name} must lie between 0 and 1, and so must what comes of them together")
+    return law

@@ -1,0 +1,142 @@
+"""Stated: a finite channel of others, which the scheme writes down; its reports come from elsewhere, and are read as ours are.
+
+Nobody is asked by it here.  `declarations` has the channels that have names, and what a scheme says of either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from dpcore._random import Source
+from dpcore.mechanisms.base import Certificate, Labels, Mechanism
+from dpcore.mechanisms.categorical.support_sets import Supports, supports_of
+from dpcore.mechanisms.declaration import mechanism
+from dpcore.mechanisms.observation_model import FiniteChannel, Listed, ScoreSums
+from dpcore.mechanisms.parameters import integers
+from dpcore.mechanisms.reports import Reports
+from dpcore.mechanisms.stated.channel_weights import MIXED, Rows, check_rows, found, largest
+from dpcore.privacy.budget import Budget
+
+WORDS = "what others' devices say: one of few outputs, each with a known probability given the value"
+
+
+@mechanism("stated", attributes={"categorical", "numeric"}, estimators=(), words=WORDS, is_asked=False)
+@dataclass(frozen=True)
+class Stated(Mechanism):
+    """Report output z of input x for weights[x][z] of T_x equally likely draws, T_x the total of the row.
+
+    weights: (inputs, outputs) integers from 0 on, 2^20 at most, the total of a row 1..2^32.  names: what files call the
+    outputs, () where they are numbered.  of_categories: whether inputs are categories.  Where such a channel tells them apart
+    alike (`supports_of`) statistics are how many reports support each, as of our own oracles; elsewhere outputs are counted.
+
+    Privacy.  Claim: Pr(z | x) <= e^epsilon Pr(z | x') for all x, x', z.
+        1. Nothing is designed: rows are brought to one total, and each output's largest and least weight are listed.
+        2. The largest of their ratios is what is kept, an exact fraction, or infinite where a least weight is 0.
+        3. The constructor refuses it above E, a rational lower bound of e^epsilon; an infinite one where epsilon is a number.
+
+    Raises CalibrationError where the weights break the claim, SchemeError for what is no channel.
+    """
+
+    budget: Budget
+    weights: tuple[tuple[int, ...], ...]
+    names: tuple[str, ...]
+    of_categories: bool
+
+    def __post_init__(self) -> None:
+        check_rows(self.weights, self.names)
+        self.check_certificate()
+
+    @classmethod
+    def of(cls, budget: Budget | None, rows: Rows, names: Sequence[str], of_categories: bool) -> Self:
+        """Return the channel of such weights; budget: what is promised of it, by default what it keeps."""
+        check_rows(rows, names)
+        kept = largest(np.array(rows, dtype=object))
+        return cls(found(kept) if budget is None else budget, tuple(map(tuple, rows)), tuple(names), of_categories)
+
+    @classmethod
+    def _read(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
+        rows, names, of_categories = (parameters[key] for key in ("weights", "names", "of_categories"))
+        if not all(isinstance(name, str) for name in names) or not isinstance(of_categories, bool):
+            raise TypeError("expected the names of outputs, and whether inputs are categories")
+        return cls(budget, tuple(map(integers, rows)), tuple(names), of_categories)
+
+    @cached_property
+    def _table(self) -> np.ndarray:
+        return np.array(self.weights, dtype=np.int64)
+
+    @property
+    def inputs(self) -> int:
+        return len(self.weights)
+
+    def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([0]), np.array([self._table.shape[1] - 1])
+
+    def certificate(self) -> Certificate:
+        return Certificate("ratio", self._kept, self.budget)
+
+    @cached_property
+    def _kept(self) -> Fraction | float:
+        return largest(self._table.astype(object))
+
+    @property
+    def nearest(self) -> Budget:
+        """What would be kept, were 1 in 100 answers drawn uniformly from all outputs instead."""
+        return found(largest(self._table.astype(object), MIXED))
+
+    def channel(self) -> tuple[np.ndarray, ...]:
+        return (self._table,)
+
+    def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
+        values = self.input_cells(values)
+        said = np.empty(len(values), dtype=np.int64)
+        for cell in np.unique(values):
+            at, ends = np.flatnonzero(values == cell), np.cumsum(self._table[cell])
+            said[at] = np.searchsorted(ends, random.residues(int(ends[-1]), len(at)), side="right")
+        return Reports(np.zeros(len(values), dtype=np.uint8), said)
+
+    def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
+        law = self._table / self._table.sum(axis=1, keepdims=True)
+        return self.of_outputs(random.generator().multinomial(np.asarray(counts), law).sum(axis=0), 0)
+
+    @cached_property
+    def _supports(self) -> Supports | None:
+        return supports_of(self._table) if self.of_categories else None
+
+    @property
+    def reads_outputs(self) -> bool:
+        return True
+
+    def of_outputs(self, counts: np.ndarray, axis: int) -> np.ndarray:
+        if self._supports is None:
+            return counts
+        return np.moveaxis(np.tensordot(self._supports.table, counts, (1, axis)), 0, axis)
+
+    @cached_property
+    def counts_outputs(self) -> bool:
+        return self._supports is None or np.array_equal(self._supports.table, np.eye(self.inputs))
+
+    def statistics(self, reports: Reports) -> np.ndarray:
+        return self.of_outputs(np.bincount(reports.values, minlength=self._table.shape[1]).astype(np.int64), 0)
+
+    def statistics_by(self, reports: Reports, groups: np.ndarray, many: int) -> np.ndarray:
+        return self.of_outputs(self._outputs_by(reports, groups, many), 1)
+
+    def scores(self, reports: Reports) -> np.ndarray:
+        return self.of_outputs(np.eye(self._table.shape[1], dtype=np.int64)[reports.values], 1)
+
+    def furthest(self, weights: np.ndarray, clients: int) -> Reports:
+        worth = weights if self._supports is None else weights @ self._supports.table
+        return Reports(np.zeros(1, dtype=np.uint8), np.array([np.argmax(worth)]))
+
+    def labels(self) -> Labels:
+        size = self._table.shape[1] if self._supports is None else self.inputs
+        return Labels(np.full(size, "count"), np.zeros(size, dtype=np.int64), np.arange(size))
+
+    def model(self) -> FiniteChannel | ScoreSums:
+        return FiniteChannel((Listed(self._table),), np.ones(1)) if self._supports is None else self._supports.model

@@ -1,0 +1,1 @@
+"""Domains of attributes and labels, and pairs of attributes."""

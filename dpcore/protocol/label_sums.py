@@ -1,0 +1,140 @@
+"""Sums by label: what an aggregate keeps of each combination of its labels' categories.
+
+A *cell* is such a combination; cells are numbered with the last label's categories in turn fastest.  Tables of cells add as
+those of the whole do, and are parts of it: their sums over cells are the aggregate's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpcore.errors import SchemeMismatch
+from dpcore.mechanisms.joint.joint_counts import joint_counts
+from dpcore.protocol.domain import label
+from dpcore.protocol.domain.pairs import Pair
+from dpcore.protocol.report import Answers
+from dpcore.protocol.scheme import Scheme
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Tables by cell, C of them; integers.
+
+    n: (C,) clients whose reports were accepted.  answered: attribute -> (C,) how many reported it.
+    statistics: attribute -> (C, S).  pairs: (a, b) -> (C, S_b, S_a).
+    """
+
+    n: np.ndarray
+    answered: Mapping[str, np.ndarray]
+    statistics: Mapping[str, np.ndarray]
+    pairs: Mapping[Pair, np.ndarray]
+
+    @classmethod
+    def zero(cls, scheme: Scheme) -> Labelled | None:
+        """Return the tables of no reports; None where the scheme has no labels."""
+        if not scheme.labels:
+            return None
+        cells = _many(scheme)
+        size = {name: len(attribute.mechanism.labels().level) for name, attribute in scheme.attributes.items()}
+        return cls(
+            np.zeros(cells, dtype=np.int64),
+            {name: np.zeros(cells, dtype=np.int64) for name in size},
+            {name: np.zeros((cells, many), dtype=np.int64) for name, many in size.items()},
+            {pair: np.zeros((cells, size[pair[1]], size[pair[0]]), dtype=np.int64) for pair in scheme.pairs},
+        )
+
+    @classmethod
+    def of(
+        cls, scheme: Scheme, answers: Mapping[str, Answers], good: np.ndarray
+    ) -> tuple[Labelled, Mapping[str, np.ndarray]]:
+        """Return the tables of accepted answers, of one cell where the scheme has no labels, and each attribute's marginals.
+
+        good: (n,) bool, which clients' reports were accepted.
+        """
+        cells, many = (cells_of(scheme, answers), _many(scheme)) if scheme.labels else (None, 1)
+        n = np.array([np.count_nonzero(good)]) if cells is None else np.bincount(cells, minlength=many)
+        asked, owns, answered = scheme.attributes, {}, {}
+        for name in asked:
+            owns[name], answered[name] = cells, n
+            if len(answers[name]) < len(good):  # not everybody's
+                own = None if cells is None else cells[np.searchsorted(np.flatnonzero(good), answers[name].clients)]
+                count = np.array([len(answers[name])]) if own is None else np.bincount(own, minlength=many)
+                owns[name], answered[name] = own, count
+        tables = {pair: _joint(scheme, answers, pair, owns[pair[0]], many) for pair in scheme.pairs}
+        statistics, marginals = _margins(scheme, tables), {}
+        for name, attribute in asked.items():
+            own, mechanism, reports = owns[name], attribute.mechanism, answers[name].reports
+            if own is None and name not in statistics:
+                whole, marginals[name] = mechanism.tally(reports)
+                statistics[name] = whole[None]
+                continue
+            marginals[name] = mechanism.marginals(reports)
+            if own is not None and name not in statistics:
+                statistics[name] = mechanism.statistics_by(reports, own, many)
+        return cls(n, answered, {name: statistics[name] for name in asked}, tables), marginals
+
+    def merge(self, other: Labelled) -> Labelled:
+        """Return the tables of both sets of reports."""
+        return Labelled(
+            self.n + other.n,
+            {name: table + other.answered[name] for name, table in self.answered.items()},
+            {name: table + other.statistics[name] for name, table in self.statistics.items()},
+            {pair: table + other.pairs[pair] for pair, table in self.pairs.items()},
+        )
+
+    def equals(self, other: Labelled) -> bool:
+        """Return whether the two hold the same bits."""
+        return all(
+            np.array_equal(left, right) for left, right in zip(self.tables(), other.tables(), strict=True)
+        )  # of one scheme, whose tables are the same
+
+    def tables(self) -> list[np.ndarray]:
+        """Return all of them, in order."""
+        return [self.n, *self.answered.values(), *self.statistics.values(), *self.pairs.values()]
+
+
+def cells_of(scheme: Scheme, answers: Mapping[str, Answers]) -> np.ndarray:
+    """Return the cell of each client, (n,), from what it says of every label."""
+    (first, _), *others = zip(scheme.labels, label.shape(scheme.labels), strict=True)
+    cells = answers[first].reports.values
+    for name, size in others:
+        cells = cells * size + answers[name].reports.values
+    return cells
+
+
+def _many(scheme: Scheme) -> int:
+    return math.prod(label.shape(scheme.labels))
+
+
+def members(scheme: Scheme, name: str, category: str) -> np.ndarray:
+    """Return which cells have a category of a label, (C,) bool."""
+    shape = label.shape(scheme.labels)
+    axis, place = list(scheme.labels).index(name), scheme.labels[name].categories.index(category)
+    return np.asarray(np.indices(shape)[axis].ravel() == place)
+
+
+def _joint(
+    scheme: Scheme, answers: Mapping[str, Answers], pair: Pair, cells: np.ndarray | None, many: int
+) -> np.ndarray:
+    """The tables of a pair, (many, S_b, S_a); both attributes are answered by the same clients."""
+    (first, second), (ours, theirs) = (scheme.attributes[name] for name in pair), (answers[name] for name in pair)
+    if not np.array_equal(ours.clients, theirs.clients):
+        raise SchemeMismatch(
+            f"the clients that answered {pair[0]} and {pair[1]} must be the same, as the scheme's pair says"
+        )
+    return joint_counts(first.mechanism, ours.reports, second.mechanism, theirs.reports, cells, many)
+
+
+def _margins(scheme: Scheme, tables: Mapping[Pair, np.ndarray]) -> dict[str, np.ndarray]:
+    """The statistics that the tables of pairs tell: those beside reports of one output, of which each is counted once."""
+    told = {}
+    for (first, second), table in tables.items():
+        if scheme.attributes[second].mechanism.counts_outputs:
+            told[first] = table.sum(axis=1)
+        if scheme.attributes[first].mechanism.counts_outputs:
+            told[second] = table.sum(axis=2)
+    return told

@@ -1,0 +1,214 @@
+"""Odds in words: a sentence, a paragraph and the numbers, in a language whose texts lie in a file.
+
+Every number is rounded up, so that no printed promise is better than the one that is kept.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from dpcore.errors import SchemeError
+from dpcore.privacy.odds import Odds
+from dpcore.protocol.odds import SchemeOdds, scheme_odds
+from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.syntax.fields import listed
+
+LANGUAGES = ("en", "de", "es")
+LEVELS = ("sentence", "paragraph", "numbers")
+GUESS = 50
+_LONGEST = 24  # letters of a fraction that is printed; a longer one is told by its decimals alone
+_MOST_DIGITS = 4
+_WHOLE = 10**6  # from here on a ratio is printed as a power of ten
+_CODE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
+_HOLE = re.compile(r"\{([^}]*)\}")
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is told of one question, of all of them, or of all rounds; dots: of 100, how many the picture fills.
+
+    average, worst, ratio, variation: the numbers, as printed; a fraction first, where it is short.
+    """
+
+    sentence: str
+    paragraph: str
+    dots: int
+    picture: str
+    average: str
+    worst: str
+    ratio: str
+    variation: str
+
+
+@dataclass(frozen=True)
+class Telling:
+    """What is told of a scheme in one language; texts: as in the file, for what stands around the lines."""
+
+    texts: Mapping[str, Any]
+    questions: Mapping[str, Line]
+    all: Line
+    after: Line | None
+    rounds: int
+
+    @property
+    def lines(self) -> list[tuple[str, Line]]:
+        """Every line with its heading: each question by its name in words, then several reports together."""
+        questions = [(name.replace("_", " ").capitalize(), line) for name, line in self.questions.items()]
+        return [*questions, *self.together]
+
+    @property
+    def together(self) -> list[tuple[str, Line]]:
+        """What several reports tell, each by its heading: all questions, where there are several, and all rounds."""
+        words = self.texts["numbers"]
+        lines = [(words["all"], self.all)] if len(self.questions) > 1 else []
+        return lines if self.after is None else [*lines, (words["rounds"].format(rounds=self.rounds), self.after)]
+
+
+def texts_of(language: str) -> Mapping[str, Any]:
+    """Return the texts of a language that is shipped, or of a TOML file of one's own, which says what `odds.en.toml` does.
+
+    Raises SchemeError where there is no such language, or the file lacks a text or a number in one.
+    """
+    if language in LANGUAGES:
+        return _shipped(language)
+    path = Path(language)
+    if path.suffix != ".toml":
+        raise SchemeError(f"language must be one of {listed(LANGUAGES)} or a TOML file of texts, got {language!r}")
+    try:
+        own = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SchemeError(
+            f"the texts in {path} cannot be read as TOML ({error}); begin with a copy of odds.en.toml"
+        ) from None
+    for place in _differs(_shipped("en"), own):
+        raise SchemeError(f"the texts in {path} differ from those of odds.en.toml at {place}")
+    if not _CODE.fullmatch(own["code"]):
+        raise SchemeError(f"code in {path} must be a language's tag, as fr or pt-BR; got {own['code']!r}")
+    return own
+
+
+def pages_of(scheme: Scheme, first: str, rounds: int) -> dict[str, Any]:
+    """Return what a page is handed to tell of odds in every language, as JSON; first: the one that it opens with, '' for any.
+
+    Raises SchemeError for a language that is not there.
+    """
+    odds, own = scheme_odds(scheme, rounds), [first] if first and first not in LANGUAGES else []
+    told = [tell(odds, texts_of(language)) for language in (*LANGUAGES, *own)]
+    code = texts_of(first)["code"] if first else None
+    return {"first": code, "languages": [asdict(each) | {"together": _as_lists(each), "guess": GUESS} for each in told]}
+
+
+def _as_lists(told: Telling) -> list[list[Any]]:
+    return [[title, asdict(line)] for title, line in told.together]
+
+
+def tell(odds: SchemeOdds, texts: Mapping[str, Any]) -> Telling:
+    """Return what is told of a scheme's odds."""
+    questions = {name: line_of(each, texts, "question") for name, each in odds.questions.items()}
+    kind = "all" if len(questions) > 1 else "question"
+    after = line_of(odds.after, texts, "rounds", odds.rounds) if odds.rounds > 1 else None
+    return Telling(texts, questions, _beside(line_of(odds.all, texts, kind), texts, odds.in_clear), after, odds.rounds)
+
+
+def _beside(line: Line, texts: Mapping[str, Any], in_clear: Sequence[str]) -> Line:
+    """The line, and that what is sent in clear is not in it."""
+    if not in_clear:
+        return line
+    said = texts["sentence"]["clear"].format(names=", ".join(name.replace("_", " ") for name in in_clear))
+    return replace(line, sentence=f"{line.sentence} {said}", paragraph=f"{line.paragraph} {said}")
+
+
+def line_of(odds: Odds, texts: Mapping[str, Any], kind: str, rounds: int = 1) -> Line:
+    """Return what is told of some odds; kind: 'question', 'all' or 'rounds'."""
+    mark = texts["decimal"]
+    told = {
+        "worst": times(odds.worst, mark),
+        "average": times(odds.average, mark),
+        "guess": str(GUESS),
+        "rounds": str(rounds),
+        "delta": _small(odds.delta).replace(".", mark),
+    }
+    beyond = [texts["sentence"]["delta"].format(**told)] if odds.delta else []
+    sentence = " ".join([texts["sentence"][kind].format(**told), *beyond])
+    paragraph = texts["paragraph"].get(kind, texts["sentence"][kind]).format(**told)
+    dots = int(-(-odds.worst * 100 // 1))
+    return Line(
+        sentence=sentence,
+        paragraph=" ".join([paragraph, *beyond]),
+        dots=dots,
+        picture=texts["picture"].format(guess=GUESS, more=dots - GUESS),
+        average=_number(odds.average, mark),
+        worst=_number(odds.worst, mark),
+        ratio=_number(odds.ratio, mark),
+        variation=_number(odds.variation, mark),
+    )
+
+
+def times(share: Fraction, mark: str = ".") -> str:
+    """Return how many times of 100, rounded up: whole, but with decimals where that would be 100.
+
+    >>> times(Fraction(3, 4)), times(Fraction(178145, 243681)), times(Fraction(9999, 10000))
+    ('75', '74', '99.99')
+    """
+    for digits in range(_MOST_DIGITS + 1):
+        text = _up(100 * share, digits)
+        if Fraction(text) < 100:
+            return text.replace(".", mark)
+    return "100"
+
+
+def _number(value: Fraction | float, mark: str) -> str:
+    """The fraction where it is short, and what it is in decimals; of an infinite ratio its sign."""
+    if isinstance(value, float):
+        return "∞"
+    decimals = _power(value, mark) if value >= _WHOLE else _up(value, 4).replace(".", mark)
+    fraction = str(value)
+    if "/" not in fraction or len(fraction) > _LONGEST:
+        return decimals
+    sign = "=" if Fraction(decimals.replace(mark, ".")) == value else "≤"
+    return f"{fraction} {sign} {decimals}"
+
+
+def _small(value: Fraction) -> str:
+    """A chance with two digits that are not zeros, rounded up."""
+    digits = 1
+    while value and value * 10**digits < 10:
+        digits += 1
+    return _up(value, digits)
+
+
+def _power(value: Fraction, mark: str) -> str:
+    """As 1.2e34, rounded up."""
+    exponent = len(str(value.numerator // value.denominator)) - 1
+    return f"{_up(value / 10**exponent, 1).replace('.', mark)}e{exponent}"
+
+
+def _up(value: Fraction, digits: int) -> str:
+    """The value with so many decimals, rounded up; fewer where they are zeros."""
+    text = str(-(-value * 10**digits // 1)).rjust(digits + 1, "0")
+    return f"{text[:-digits]}.{text[-digits:]}".rstrip("0").rstrip(".") if digits else text
+
+
+@cache
+def _shipped(language: str) -> Mapping[str, Any]:
+    return tomllib.loads((files(__package__) / "texts" / f"odds.{language}.toml").read_text(encoding="utf-8"))
+
+
+def _differs(pattern: Mapping[str, Any], own: Mapping[str, Any], at: str = "") -> list[str]:
+    """The keys at which a file lacks a text, has one too many, or does not name the same numbers."""
+    found = [f"{at}{key}" for key in pattern.keys() ^ own.keys()]
+    for key in pattern.keys() & own.keys():
+        first, second = pattern[key], own[key]
+        if isinstance(first, Mapping):
+            found += _differs(first, second, f"{at}{key}.") if isinstance(second, Mapping) else [f"{at}{key}"]
+        elif not isinstance(second, str) or set(_HOLE.findall(first)) != set(_HOLE.findall(second)):
+            found.append(f"{at}{key}")
+    return sorted(found)

@@ -1,0 +1,1 @@
+"""Records in memory: columns, blocks of clients, and their privatization."""

@@ -1,0 +1,65 @@
+"""People's reports, a block of 65,536 at a time: what their clients would have drawn, from one source.
+
+With a seeded source every block and attribute has a stream of its own, named by (attribute, block), so that the reports do not
+depend on how blocks are shared out among workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from dpcore._random import Source
+from dpcore.mechanisms import Reports
+from dpcore.protocol.records.blocks import BLOCK, People, block_sizes
+from dpcore.protocol.report import Answers, ReportBatch, concatenate
+from dpcore.protocol.scheme import Scheme
+
+UNITS = 1 << 20  # the stream of the drawn units; attributes have the streams 0, 1, 2, ...
+
+
+def privatize(scheme: Scheme, records: Any, random: Source, first_block: int = 0) -> ReportBatch:
+    """Return one report per record, as the records' own clients would have made them.
+
+    records: a mapping or DataFrame of columns, all of one length.  Raises InvalidRecord before anything is drawn, and
+    SchemeError where nobody is asked by the scheme, whose channels are stated.
+    """
+    scheme.check_asked()
+    return _privatize(scheme, records, random, first_block)
+
+
+def _privatize(scheme: Scheme, records: Any, random: Source, first_block: int) -> ReportBatch:
+    cells = scheme.encode(records, first_block * BLOCK)
+    n = len(next(iter(cells.values())))
+    starts = range(0, max(n, 1), BLOCK)
+    return concatenate(
+        _privatize_block(scheme, {name: column[start : start + BLOCK] for name, column in cells.items()}, random, block)
+        for block, start in enumerate(starts, first_block)
+    )
+
+
+def _privatize_block(scheme: Scheme, cells: Mapping[str, np.ndarray], random: Source, block: int) -> ReportBatch:
+    n = len(next(iter(cells.values())))
+    unit = None if scheme.reporting == "all" else random.spawn(UNITS, block).below(len(scheme.units), n)
+    answers = {}
+    for index, (name, attribute) in enumerate(scheme.attributes.items()):
+        clients, asked = np.arange(n), cells[name]
+        if unit is not None:
+            clients = np.flatnonzero(unit == next(i for i, names in enumerate(scheme.units) if name in names))
+            asked = asked[clients]
+        reports = attribute.mechanism.privatize(asked, random.spawn(index, block))
+        answers[name] = Answers(clients, reports)
+    for name in scheme.labels:
+        answers[name] = Answers(np.arange(n), Reports(np.zeros(n, dtype=np.uint8), cells[name]))
+    return ReportBatch(scheme.digest, n, answers)
+
+
+def report_blocks(
+    scheme: Scheme, people: People, clients: int, random: Source, blocks: range
+) -> Iterator[tuple[int, ReportBatch]]:
+    """Yield (block, its reports) for a run of whole blocks of the people."""
+    sizes = block_sizes(clients)
+    for block in blocks:
+        yield block, _privatize(scheme, people.records_block(block, sizes[block], random), random, block)

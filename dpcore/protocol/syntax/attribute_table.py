@@ -1,0 +1,230 @@
+"""One attribute's table in the text of a scheme: what its keys say, checked together, and the way back.
+
+What a person left out has its default from `keys`, but for a mechanism's integers, which `mechanism_design` computes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+from dpcore.errors import SchemeError, check_bend, exact
+from dpcore.mechanisms import Mechanism
+from dpcore.mechanisms.registry import IN_SCHEMES
+from dpcore.protocol.attribute import MISSING, Attribute
+from dpcore.protocol.domain import bins, joint_attribute, support_points
+from dpcore.protocol.syntax import keys
+from dpcore.protocol.syntax.fields import listed, number, printable
+
+SECOND_DERIVATIVE = "second_derivative"  # the one thing that `assume` says
+NAME = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
+
+
+def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> Attribute:
+    """Return the attribute that a table describes; raises SchemeError, which names it, where it describes none.
+
+    clients: how many are planned for.  functionals: a numeric attribute's where it names none.
+    """
+    where = f"attributes.{name}"
+    if not isinstance(table, Mapping) or not NAME.fullmatch(name):
+        raise SchemeError(f"{where} must be a table whose name is lower-case letters, digits and _")
+    entries = keys.read_attribute(table, f"{where}.")
+    try:
+        kind = keys.kind_of(table)
+        if kind == keys.LATTICE:
+            entries |= support_points.read(entries)
+            told = support_points.told(entries) | {"clients": clients}
+        elif kind == "numeric":
+            support_points.check_bounds(entries["lower"], entries["upper"])
+            _check_level(entries, table)
+            entries["assume"] = _assumed(entries)
+            entries["intervals"] = _intervals(entries)
+            entries |= support_points.silence(entries, table)
+            told = {"points": 0, "clients": clients}
+        elif kind == keys.CROSSED:
+            entries |= joint_attribute.read(entries)
+            told, functionals = {"categories": len(entries["categories"])}, ()
+        elif kind == keys.PLANE:
+            told, functionals = {}, ()
+        else:
+            entries |= categories_of(entries) if kind == "categorical" else bins.read(entries)
+            told = {"categories": len(entries["categories"])}
+            functionals = () if entries["values"] is None else ("mean",)
+        entries["name"], entries["column"] = name, name if entries.get("column") is None else entries["column"]
+        printable(column=entries["column"], unit=entries.get("unit", ""))
+        entries["mechanism"] = _mechanism(kind, entries, table, told)
+        if kind == keys.PLANE:
+            entries["sides"] = joint_attribute.numbers(entries, math.isqrt(entries["mechanism"].inputs))
+        elif kind == keys.LATTICE:
+            support_points.check_room(entries["mechanism"], told)
+        elif kind == "numeric" and entries["missing"] == "category":
+            support_points.check_gap(entries["mechanism"])
+        if entries.get("functionals") is not None:
+            functionals = read_functionals(entries["functionals"], is_canonical="client" in table)
+        return Attribute(
+            **{key.name: entries[key.name] for key in fields(Attribute) if key.name in entries}
+            | {"functionals": functionals}
+        )
+    except SchemeError as error:
+        raise type(error)(f"{where}: {error}") from None
+
+
+def _check_level(entries: Mapping[str, Any], table: Mapping[str, Any]) -> None:
+    if entries["estimator"] != "projection" and ("level_rule" in table or "level" in table):
+        raise SchemeError(
+            f'level_rule and level go with estimator = "projection" only, got estimator = "{entries["estimator"]}"'
+        )
+    if (entries["level_rule"] == "fixed") != (entries["level"] is not None):
+        raise SchemeError('level goes with level_rule = "fixed", and only with it')
+
+
+def _assumed(entries: Mapping[str, Any]) -> Fraction | None:
+    """The bound on the root of int f''^2, in the attribute's unit to the power -5/2; None where nothing is assumed."""
+    said = entries["assume"]
+    if said is None:
+        return None
+    if not isinstance(said, Mapping) or set(said) != {SECOND_DERIVATIVE}:
+        raise SchemeError(f"assume must be {{ {SECOND_DERIVATIVE} = M }}, M a number above 0, got {said!r}")
+    if entries["estimator"] != keys.LOG_SPLINE or entries["missing"] == "category":
+        raise SchemeError(
+            f'assume goes with estimator = "{keys.LOG_SPLINE}" and without missing = "category", got estimator = '
+            f'"{entries["estimator"]}" and missing = "{entries["missing"]}"'
+        )
+    bound = exact(**{f"assume.{SECOND_DERIVATIVE}": said[SECOND_DERIVATIVE]})
+    check_bend(entries["lower"], entries["upper"], **{f"assume.{SECOND_DERIVATIVE}": bound})
+    return bound
+
+
+def _intervals(entries: Mapping[str, Any]) -> tuple[str, ...]:
+    """The kinds of interval that numbers have beside the data-driven one, each once."""
+    if entries["intervals"] and entries["missing"] == "category":
+        raise SchemeError(
+            'intervals go without missing = "category", whose share is not known; leave one of the two out'
+        )
+    return tuple(dict.fromkeys(entries["intervals"]))
+
+
+def categories_of(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the categories with what was added to them, and their codes and values; raises SchemeError unless they are."""
+    labels, codes, values = tuple(entries["categories"]), entries["codes"], entries.get("values")
+    for label in labels:
+        printable(categories=label)
+    if entries["missing"] == "category" and MISSING not in labels:
+        labels += (MISSING,)
+    if len(set(labels)) != len(labels) or "" in labels:
+        raise SchemeError(f"categories must differ and be names, got {entries['categories']!r}")
+    if not isinstance(codes, Mapping):
+        raise SchemeError(f'codes must map a file\'s codes to categories, such as {{ 1 = "urban" }}, got {codes!r}')
+    for code, label in codes.items():
+        if label not in labels:
+            raise SchemeError(f"codes.{code} must be one of the categories {listed(labels)}; got {label!r}")
+    if values is not None and len(values) != len(labels):
+        raise SchemeError(f"values must list one number for each of the {len(labels)} categories, got {len(values)}")
+    if values is None and entries.get("functionals"):
+        raise SchemeError(
+            "functionals of categories need values, one number for each category; give them or leave both out"
+        )
+    if entries["outside"] == keys.OTHER and keys.OTHER not in labels:
+        raise SchemeError(f'outside = "other" needs a category named "other" among the {len(labels)} categories')
+    return {
+        "categories": labels,
+        "codes": MappingProxyType(dict(sorted(codes.items()))),  # as in the canonical text
+        "values": None if values is None else tuple(map(float, values)),
+    }
+
+
+def _mechanism(of: str, entries: Mapping[str, Any], table: Mapping[str, Any], told: Mapping[str, int]) -> Mechanism:
+    """The mechanism of a kind of attribute: read where the text is canonical, chosen and designed elsewhere.
+
+    told: of the scheme.
+    """
+    kind = IN_SCHEMES[of].get(entries["mechanism"])
+    options = [option for option in kind.declared.options if option.name in table] if kind is not None else []
+    if "client" not in table:
+        from dpcore.protocol.syntax.mechanism_design import design  # needless where the text is canonical
+
+        return design(kind, entries["epsilon"], told, {option.name: entries[option.name] for option in options})
+    if kind is None:
+        raise SchemeError(
+            "a client table goes with the mechanism that it is of; name that mechanism, or leave the table out"
+        )
+    for option in options:
+        if not option.is_kept:
+            raise SchemeError(f"a client table holds what came of {option.name}; remove one of the two")
+    mechanism = kind.from_parameters(entries["epsilon"], table["client"])
+    if "categorical" in kind.declared.attributes and mechanism.inputs != told["categories"]:
+        raise SchemeError(
+            f"client.categories must be {told['categories']}, the number of categories, got {mechanism.inputs}"
+        )
+    return mechanism
+
+
+def read_functionals(names: list[str], is_canonical: bool) -> tuple[str, ...]:
+    """Return a list of functionals; raises SchemeError where there is none of such a name.
+
+    is_canonical: their names were checked when the text was made; a client does not load what knows them.
+    """
+    if not is_canonical:
+        from dpcore.functionals import parse
+
+        try:
+            list(map(parse, names))
+        except SchemeError as error:
+            raise SchemeError(f"functionals: {error}") from None
+    return tuple(names)
+
+
+def write(attribute: Attribute) -> dict[str, Any]:
+    """Return the table of an attribute in the canonical form: a fixed order of keys, exact numbers, every default said."""
+    a = attribute
+    table: dict[str, Any] = {
+        "type": a.type,
+        "column": a.column,
+        "missing": a.missing,
+        "mechanism": a.mechanism.name,
+        "epsilon": a.budget.text,
+        "estimator": a.estimator,
+        "functionals": a.functionals,
+    }
+    if a.sides:
+        del table["column"], table["functionals"]
+        table["of"] = a.of
+        if a.is_numeric:
+            table |= {"lower": [number(x) for x in a.lowers], "upper": [number(x) for x in a.uppers]}
+            table |= {"units": [side.unit for side in a.sides], "outside": a.outside}
+        else:
+            table["categories"] = a.parts
+        table |= {} if a.design is None else {"design": a.design}
+    elif a.points is not None:
+        table |= {"values": [number(point) for point in a.points]} if a.step is None else _bounds(a)
+        table |= {} if a.step is None else {"step": number(a.step)}
+        table |= {} if a.heaps is None else {"heaps": [number(heap) for heap in a.heaps]}
+        table |= {"unit": a.unit, "outside": a.outside}
+        table |= {"codes": dict(a.codes)} if a.codes else {}
+    elif a.is_numeric:
+        table |= _bounds(a) | {"unit": a.unit, "outside": a.outside}
+        table |= {"codes": dict(a.codes)} if a.codes else {}
+        table |= {"level_rule": a.level_rule} if a.estimator == "projection" else {}
+        table |= {} if a.level is None else {"level": a.level}
+        table |= {} if a.assume is None else {"assume": {SECOND_DERIVATIVE: number(a.assume)}}
+        table |= {"intervals": a.intervals} if a.intervals else {}
+    elif a.bins is not None:
+        table |= {"bins": [number(edge) for edge in a.bins], "unit": a.unit}
+        table |= {"codes": dict(a.codes)} if a.codes else {}
+        table |= {} if a.values is None else {"values": [number(Fraction(repr(v))) for v in a.values]}
+        table |= {} if a.design is None else {"design": a.design}
+    else:
+        table |= {"categories": a.categories, "codes": dict(a.codes)}
+        table |= {} if a.values is None else {"values": [number(Fraction(repr(v))) for v in a.values]}
+        table |= {} if a.outside == "refuse" else {"outside": a.outside}
+        table |= {} if a.design is None else {"design": a.design}
+    return table | {"client": a.mechanism.parameters()}
+
+
+def _bounds(attribute: Attribute) -> dict[str, Any]:
+    return {"lower": number(attribute.lower), "upper": number(attribute.upper)}

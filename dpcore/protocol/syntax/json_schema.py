@@ -1,0 +1,129 @@
+"""The JSON schema of scheme files, made of what keys, mechanisms and functionals declare: editors complete and check by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any, get_args, get_origin
+
+from dpcore.functionals import KINDS
+from dpcore.mechanisms.declaration import Option
+from dpcore.mechanisms.registry import BY_KIND, BY_TYPE, options_of
+from dpcore.privacy.budget import Budget
+from dpcore.protocol.syntax import keys
+from dpcore.protocol.syntax.attribute_table import NAME
+from dpcore.protocol.syntax.attribute_types import BOOLEAN
+
+_TYPES: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    Fraction: {"type": ["number", "string"]},  # a text is read exactly, as a decimal of TOML is
+    Budget: {"type": ["number", "string"], "exclusiveMinimum": 0},
+    dict: {"type": "object"},
+}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the schema, of draft 7; what keys must be together, and values among themselves, only the reader knows."""
+    document = _table(keys.SCHEME)
+    document["properties"]["attributes"] |= {
+        "minProperties": 1,
+        "propertyNames": {"pattern": NAME.pattern},
+        "additionalProperties": {
+            "required": ["type"],
+            "allOf": [{"if": _is(kind), "then": _attribute(kind)} for kind in BY_KIND] + [_boolean()],
+            "properties": {"type": {"enum": [*BY_TYPE, BOOLEAN]}},
+        },
+    }
+    document["properties"]["labels"] |= {
+        "propertyNames": {"pattern": NAME.pattern},
+        "additionalProperties": _table(keys.LABEL),
+    }
+    return {"$schema": "http://json-schema.org/draft-07/schema#", "title": "A scheme of ldpflow", **document}
+
+
+_POINTS = {"anyOf": [{"required": ["step"]}, {"required": ["values"]}]}  # which make a number's values few
+_BINS = {"required": ["type", "bins"]}
+_OF = {"required": ["of"]}
+_APART: dict[str, tuple[str, dict[str, Any]]] = {  # what a table has of one kind, and not of the other of its type
+    keys.LATTICE: ("numeric", _POINTS | {"not": _OF}),
+    keys.BINNED: ("categorical", _BINS),
+    keys.PLANE: ("numeric", _OF),
+    "numeric": ("numeric", {"not": {"anyOf": [*_POINTS["anyOf"], _OF]}}),
+    keys.CROSSED: ("categorical", _OF),
+    "categorical": ("categorical", {"not": {"anyOf": [_BINS, _OF]}}),
+}
+
+
+def _is(kind: str) -> dict[str, Any]:
+    """Whether a table is of an attribute of a kind, as `keys.kind_of` says."""
+    type_, apart = _APART[kind]
+    return {"properties": {"type": {"const": type_}}, "required": ["type"]} | apart
+
+
+def _attribute(kind: str) -> dict[str, Any]:
+    """An attribute of a type: the keys of its default mechanism, those that others have, and what depends on which it is."""
+    mechanism = next(key for key in keys.of_attribute(kind, "") if key.name == "mechanism")
+    tables, own = {name: _table(keys.of_attribute(kind, name)) for name in mechanism.choices}, {}
+    needed = set.intersection(*(set(table["required"]) for table in tables.values()))
+    for name, each in tables.items():
+        properties = {key: each["properties"].get(key, False) for key in ("estimator", *options_of(kind))}
+        own[name] = {"properties": properties, "required": [key for key in each["required"] if key not in needed]}
+    if "stated" in own:  # which has no default
+        own["stated"]["anyOf"] = [{"required": [key]} for key in ("channel", "form", "client")]
+    cases = [_if({"mechanism": name}, said) for name, said in own.items()]
+    cases.append({"if": {"not": {"required": ["mechanism"]}}, "then": {"anyOf": [*own.values()]}})
+    table = _table(keys.of_attribute(kind, ""))
+    table["required"] = [key for key in table["required"] if key in needed]
+    table["properties"] |= dict.fromkeys(("estimator", *options_of(kind)), True)
+    return table | {"allOf": cases}
+
+
+def _boolean() -> dict[str, Any]:
+    """A boolean: the keys of categories, but for those that it says itself."""
+    table = _attribute("categorical")
+    for key in ("categories", "outside"):
+        del table["properties"][key]
+    table["required"] = [key for key in table["required"] if key != "categories"]
+    return {"if": {"properties": {"type": {"const": BOOLEAN}}, "required": ["type"]}, "then": table}
+
+
+def _if(values: dict[str, str], then: dict[str, Any]) -> dict[str, Any]:
+    when = {"properties": {key: {"const": value} for key, value in values.items()}, "required": list(values)}
+    return {"if": when, "then": then}
+
+
+def _table(declared: Iterable[Option]) -> dict[str, Any]:
+    declared = list(declared)
+    return {
+        "type": "object",
+        "properties": {key.name: _key(key) for key in declared},
+        "required": [key.name for key in declared if key.is_needed],
+        "additionalProperties": False,
+    }
+
+
+def _key(key: Option) -> dict[str, Any]:
+    """One key: its words, its default, and what values it has."""
+    default = list(key.default) if isinstance(key.default, tuple) else key.default
+    default = float(default) if isinstance(default, Fraction) else default
+    schema = {"description": key.words} | ({} if default is None else {"default": default}) | _values(key, key.type)
+    return schema | {"items": _functional()} if key.name == "functionals" else schema
+
+
+def _values(key: Option, kind: Any) -> dict[str, Any]:
+    if get_origin(kind) is list:
+        return {"type": "array", "items": _values(key, get_args(kind)[0]), "minItems": key.fewest}
+    if key.choices:
+        return {"enum": list(key.choices)}
+    return _TYPES[kind] | ({"minimum": key.least, "maximum": key.most} if kind is int else {})
+
+
+def _functional() -> dict[str, Any]:
+    """The name of a functional: in full where it takes no arguments, else with as many as it takes."""
+    alone = [kind.name for kind in KINDS if not kind.example]
+    number = {kind: len(fields(kind)) for kind in KINDS if kind.example}  # type: ignore[arg-type]
+    patterns = [rf"{kind.name}\({','.join(['[^,()]+'] * many)}\)" for kind, many in number.items()]
+    examples = [kind.example for kind in number]
+    return {"anyOf": [{"enum": alone}, {"pattern": f"^({'|'.join(patterns)})$", "examples": examples}]}

@@ -1,0 +1,193 @@
+"""A landed round in pieces, for places that show Markdown and tables, such as Prefect's UI: the page's content, asked once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpcore.results import warehouse
+from dpcore.results.pages.cells import Row, Strong, fitted, table
+from dpcore.results.pages.content import Changes, Section, gather
+from dpcore.results.pages.pairs import PairSection
+from dpcore.results.pages.template import fill
+from dpcore.results.text.phrases import Line
+
+_NAMES = ("attribute", "quantity", "group")  # columns of words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pieces:
+    """What is shown of a round.
+
+    headline: one line for a list of rounds.  failed: of each check that did not pass, its name and what it saw.
+    front: Markdown of everything but the estimates: checks, refused reports, what clients have spent.
+    attributes: attribute -> Markdown, with its pictures inside, and why numbers and differences were refused.  pairs: the same
+    of two attributes together, FIRST-SECOND -> Markdown.  estimates,
+    changes, groups: rows of Markdown, whose columns are alike within a table; changes since the round before have a column
+    `moved` and differences of groups `differ`: `yes`, `perhaps` or `no`, as of `Line.verdict`.
+    """
+
+    title: str
+    headline: str
+    failed: list[str]
+    front: str
+    attributes: dict[str, str]
+    pairs: dict[str, str]
+    estimates: list[Row]
+    changes: list[Row]
+    since: str
+    groups: list[Row]
+
+
+def pieces(path: str | Path, run_id: str) -> Pieces:
+    """Return what is shown of a landed run; raises WarehouseError where the warehouse cannot be read."""
+    with warehouse.reader(path) as ask:
+        content = gather(ask, run_id)
+    content["warehouse"] = str(path)
+    run, sections, changes = content["run"], content["sections"], content["changes"]
+    content["failed"] = [check for check in content["checks"] if not check["passed"]]
+    return Pieces(
+        title=f"{content['title']}, round {run['round']}",
+        headline=_headline(content),
+        failed=[f"{check['name']}: {check['detail']}" for check in content["failed"]],
+        front=fill("front.md", content | _front(content)),
+        attributes={section.name: _page(section, content) for section in sections},
+        pairs={pair.name: _pair_page(pair, content) for pair in content["pairs"]},
+        estimates=_estimates(sections, content["simulated"]),
+        changes=_differences([(line.attribute, line) for change in changes[:1] for line in change.lines], "moved"),
+        since=changes[0].since if changes else "",
+        groups=_differences([(section.title, line) for section in sections for line in section.differences], "differ"),
+    )
+
+
+def _headline(content: dict[str, Any]) -> str:
+    run, checks, failed = content["run"], content["checks"], content["failed"]
+    verdict = f"{len(failed)} of {len(checks)} checks did not pass" if failed else f"all {len(checks)} checks passed"
+    return f"{run['accepted']:,} reports counted, {run['rejected']:,} refused; {verdict}"
+
+
+def _front(content: dict[str, Any]) -> dict[str, str]:
+    """The tables of the front page."""
+    run, spent, total = content["run"], content["spent"], content["total"]
+    rounds = "all rounds: this is the first"
+    if spent["rounds"] > 1:
+        rounds = f"all {spent['rounds']} rounds since {spent['first_round']}"
+    asked = f", asked {spent['drawings']} times" if spent["drawings"] > spent["rounds"] else ""
+    summary = {
+        "reports counted": f"{run['accepted']:,}",
+        "refused": f"{run['rejected']:,}",
+        "a client spends in this round": f"ε = {total['epsilon']}" if total else "did not land",
+        f"and in {rounds}{asked}": "did not land" if spent["epsilon"] is None else f"ε = {spent['epsilon']:.4g}",
+    }
+    checks = [
+        {
+            "check": check["name"],
+            "verdict": "✓ passed" if check["passed"] else Strong("✗ not passed"),
+            "observed": check["observed"],
+            "limit": check["threshold"],
+        }
+        for check in content["checks"]
+    ]
+    sent = run["accepted"] + run["rejected"]
+    rejects = [
+        {"reports": f"{one['count']:,}", "share": f"{one['count'] / sent:.2%}", "why": one["reason"]}
+        for one in content["rejects"]
+    ]
+    promises = [
+        {
+            "attribute": promise["title"],
+            "mechanism": promise["mechanism"],
+            "reports": f"{promise['charges']:,}",
+            "ε": promise["stated"],
+            "kept, exactly": promise["kept"],
+        }
+        for promise in content["promises"]
+    ]
+    return {
+        "summary_table": table([{"in short": what, "": Strong(said)} for what, said in summary.items()], "in short"),
+        "checks_table": table(checks, "check", "verdict"),
+        "rejects_table": table(rejects, "why"),
+        "promises_table": table(promises, "attribute", "mechanism", "kept, exactly"),
+    }
+
+
+def _page(section: Section, content: dict[str, Any]) -> str:
+    """An attribute's page."""
+    of_numbers = f"{section.confidence} interval".strip()
+
+    def shown(name: str, lines: Sequence[Line], by: str = "", interval: str = of_numbers) -> str:
+        rows = []
+        for line in lines:
+            row = {name: line.text} | ({by: _group(line, by)} if by else {})
+            row |= {"estimate": Strong(line.value) if line.estimate else line.value, interval: line.interval}
+            rows.append(row | ({"truth": _truth(line)} if section.has_truth else {}))
+        return table(rows, name, by)
+
+    tables = {
+        "frequencies_table": shown("category", section.frequencies, interval=section.frequencies_interval),
+        "numbers_table": shown("quantity", section.numbers),
+        "said_tables": [shown("quantity", one.lines) for one in section.said],
+        "groups_table": shown("quantity", section.groups, _by(section.groups)),
+    }
+    return fill(
+        "attribute.md", content | tables | {"section": section, "refused": _refused(section, content["changes"])}
+    )
+
+
+def _pair_page(pair: PairSection, content: dict[str, Any]) -> str:
+    """A page of two attributes together."""
+    interval = f"{pair.confidence} interval".strip()
+    rows = [
+        {"number": line.text, pair.second: line.group, "estimate": Strong(line.value), interval: line.interval}
+        for line in (*pair.numbers, *pair.along)
+    ]
+    refused = [(f"{line.text}, {line.group}", line.note) for line in (*pair.numbers, *pair.along) if line.note]
+    told = {"pair": pair, "numbers_table": table(rows, "number", pair.second), "refused": refused}
+    return fill("pair.md", content | told)
+
+
+def _refused(section: Section, changes: list[Changes]) -> list[tuple[str, str]]:
+    """What was refused of an attribute, and why: numbers, differences of groups, changes since the round before."""
+    lines = [(line, "") for line in (*section.lines, *section.differences)]
+    for change in changes[:1]:
+        lines += [(line, f" since {change.since}") for line in change.lines if line.attribute == section.title]
+    return [
+        (", ".join(filter(None, (line.quantity, line.group))) + since, line.note) for line, since in lines if line.note
+    ]
+
+
+def _estimates(sections: list[Section], with_truth: bool) -> list[Row]:
+    lines = [(section, line) for section in sections for line in section.lines]
+    by = _by([line for _, line in lines])
+    rows = []
+    for section, line in lines:
+        row = {"attribute": section.title, "quantity": line.quantity} | ({by: _group(line, by)} if by else {})
+        row |= {"estimate": line.value, "interval": line.interval}
+        rows.append(row | ({"truth": _truth(line)} if with_truth else {}))
+    return fitted(rows, *_NAMES, by)
+
+
+def _by(lines: Sequence[Line]) -> str:
+    """The title of a column of groups, which names the attribute that makes them where it is one; '' without groups."""
+    others = {line.group.partition(": ")[0] for line in lines if line.group}
+    return "group" if len(others) > 1 else f"by {others.pop()}" if others else ""
+
+
+def _group(line: Line, by: str) -> str:
+    return line.group if by == "group" else line.group.partition(": ")[2]
+
+
+def _truth(line: Line) -> str:
+    return line.truth + {True: " ✓", False: " ✗", None: ""}[line.holds]  # whether the interval holds it
+
+
+def _differences(lines: Sequence[tuple[str, Line]], verdict: str) -> list[Row]:
+    """The rows of differences, each with its attribute's title."""
+    with_groups = any(line.group for _, line in lines)
+    rows = []
+    for title, line in lines:
+        row = {"attribute": title, "quantity": line.quantity} | ({"group": line.group} if with_groups else {})
+        rows.append(row | {"difference": line.value, "interval": line.interval, verdict: line.verdict})
+    return fitted(rows, *_NAMES)

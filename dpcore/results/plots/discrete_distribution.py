@@ -1,0 +1,58 @@
+"""The law of a numeric attribute that says which values there are: a bar for each of them, along an axis."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from dpcore.results.plots import style
+from dpcore.results.text.phrases import in_words
+
+_BAR = 0.8  # of the distance to the next value
+_THINNEST = 0.005  # of the axis, where values with whiskers of their own lie close together
+_TICKS = 6  # values that are named each along the axis; of more, round numbers
+_WHISKERS = 64  # values with an interval drawn as a line each; of more as a band
+_ROOM = 2.5  # times the highest bar is what the axis shows at most
+
+
+def plot_law(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
+    """Draw a bar for each value with its interval, and return the Axes; what is no number, silence, stands in the title.
+
+    frame: rows of `frequencies` of one attribute, estimator and group: category, estimate, low, high as probabilities; with
+    `truth` and `before`, drawn as marks, where they are known.  unit: of the attribute.
+    Raises ValueError when rows or columns are missing, or are of several attributes.
+    """
+    style.need(frame, ("category", "estimate", "low", "high"))
+    numbers = pd.to_numeric(frame["category"], errors="coerce")
+    silent, frame = frame[numbers.isna()], frame[numbers.notna()].assign(x=numbers.dropna()).sort_values("x")
+    x = frame["x"].to_numpy(float)
+    share, low, high = (100 * frame[column].to_numpy(float) for column in ("estimate", "low", "high"))
+    width = _BAR * float(np.diff(x).min())
+    if len(x) <= _WHISKERS:
+        width = max(width, _THINNEST * float(np.ptp(x)))
+    axes.bar(x, share, width=width, color=style.ESTIMATE, alpha=0.35, linewidth=0, label="estimate")
+    interval = style.share_of(frame, "interval")
+    if len(x) <= _WHISKERS:
+        axes.vlines(x, low, high, color=style.ESTIMATE, linewidth=1.8, label=interval)
+    else:
+        axes.fill_between(x, low, high, step="mid", color=style.ESTIMATE, alpha=0.15, linewidth=0, label=interval)
+    tops = [share]
+    for column, colour, name in (("before", style.PREVIOUS, "previous round"), ("truth", style.TRUTH, "truth")):
+        if column in frame and frame[column].notna().any():
+            at = 100 * frame[column].to_numpy(float)
+            tops.append(at)
+            marks = axes.hlines(at, x - width / 2, x + width / 2, colour, linewidth=1.8, label=name, zorder=3)
+            marks.set_linestyle("dotted" if column == "before" else "solid")
+    top = float(np.nanmax(np.concatenate(tops)))
+    axes.set_ylim(0.0, min(_ROOM * top, 1.05 * max(top, float(np.nanmax(high)))))
+    attribute = in_words(style.only(frame, "attribute"))
+    told = "".join(f"  ·  no answer {100 * share:.3g} %" for share in silent["estimate"].to_numpy(float))
+    style.dress(axes, title=f"Law of {attribute}", subtitle=style.about(frame, interval="interval") + told)
+    if len(x) <= _TICKS and width > _BAR * np.ptp(x) / (2 * _TICKS):
+        axes.set_xticks(x)
+    style.whole_ticks(axes, frame["category"])
+    style.separate_thousands(axes, "x", "y")
+    style.label(axes, x=f"{attribute} ({unit})" if unit else attribute, y="percent of clients")
+    style.legend(axes)
+    return axes

@@ -1,0 +1,1 @@
+"""Tables of a round: the rows that land in the warehouse."""

@@ -1,0 +1,1 @@
+"""Estimates in words, for the terminal, pages and pictures."""

@@ -1,0 +1,1 @@
+"""Landing of rounds: one transaction, which run is current, what was counted and charged."""

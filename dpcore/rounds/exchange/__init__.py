@@ -1,0 +1,1 @@
+"""Reports to and from other machines."""

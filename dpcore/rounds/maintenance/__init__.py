@@ -1,0 +1,1 @@
+"""Backfill of missing rounds, backup and cleanup."""

@@ -1,0 +1,100 @@
+"""The epsilons at which people can be told odds that somebody wants: of one question, or of all that a scheme asks.
+
+Rules.  (1) Odds are those of the most telling report, so that they hold whatever mechanism is chosen.  (2) What is found is
+enough: an epsilon is rounded down, and of all questions together the scheme is made anew and its odds are enumerated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+from dpcore.errors import SchemeError
+from dpcore.privacy.budget import Budget
+from dpcore.privacy.odds import Odds, budget_of
+from dpcore.protocol.odds import SchemeOdds, scheme_odds
+from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.syntax import toml_writer
+
+_FIXED = ("client", "design")  # what goes with an epsilon, and is made anew for another
+_DIGITS = 3
+_DOWN = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OddsPlan:
+    """What odds of at most `worst`, after so many rounds with fresh answers, ask of a scheme.
+
+    alone: the epsilon of any one question by itself.  together: attribute -> epsilon, those of the scheme by one factor, of all
+    questions; total: what they come to.  now, epsilons, epsilon: the scheme's as it is.  then: the odds with these.
+    """
+
+    worst: Fraction
+    rounds: int
+    alone: Budget
+    together: Mapping[str, Budget]
+    now: SchemeOdds
+    then: Odds
+    epsilons: Mapping[str, Budget]
+    epsilon: Budget
+    total: Budget
+
+
+def plan_odds(document: Mapping[str, Any], worst: Fraction, rounds: int = 1) -> OddsPlan:
+    """Return the epsilons at which whoever sees the most telling report is right at most so often.
+
+    document: the scheme's TOML, decimals as texts.  worst: above 1/2, below 1.
+    Raises SchemeError where it is not, or where no mechanism can keep so small an epsilon.
+
+    >>> question = {"type": "categorical", "categories": ["yes", "no"], "epsilon": "1"}
+    >>> plan_odds({"name": "one", "attributes": {"smokes": question}}, Fraction("0.75")).alone.text
+    'ln 3'
+    """
+    scheme = _parsed(document)
+    largest = budget_of(worst, rounds)
+    alone = _simple(largest)
+    factor = largest.floor / _above(scheme.budget)
+    together = {
+        name: alone if len(scheme.attributes) == 1 else _down(attribute.budget.floor * factor)
+        for name, attribute in scheme.attributes.items()
+    }
+    changed = {**document, "attributes": dict(document["attributes"])}
+    for name, budget in together.items():
+        table = document["attributes"][name]
+        own = {key: value for key, value in table.items() if key not in _FIXED}
+        changed["attributes"][name] = own | {"epsilon": budget.text}
+    planned = _parsed(changed)
+    then = scheme_odds(planned, rounds).after
+    if then.worst > worst:
+        raise SchemeError(f"no epsilons were found that keep the odds of {float(worst):g}; ask fewer questions")
+    return OddsPlan(
+        worst=worst,
+        rounds=rounds,
+        alone=alone,
+        together=together,
+        now=scheme_odds(scheme, rounds),
+        then=then,
+        epsilons={name: attribute.budget for name, attribute in scheme.attributes.items()},
+        epsilon=scheme.budget,
+        total=planned.budget,
+    )
+
+
+def _simple(budget: Budget) -> Budget:
+    """The logarithm of a whole number, or three digits, rounded down."""
+    return budget if budget.rational == 0 and budget.ratio.denominator == 1 else _down(budget.floor)
+
+
+def _down(epsilon: Fraction) -> Budget:
+    return Budget(rational=Fraction(_DOWN.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator))))
+
+
+def _above(budget: Budget) -> Fraction:
+    return budget.floor + Fraction(1, 1 << 76)
+
+
+def _parsed(document: Mapping[str, Any]) -> Scheme:
+    return Scheme.from_toml(toml_writer.dumps(document) + "\n")

@@ -1,0 +1,349 @@
+"""The planner: of clients, epsilon and error, the one that is missing, for one number that a scheme is to find.
+
+The error of a functional or a frequency is its standard error in the estimate of the expected aggregate (`expected_aggregate`):
+the mechanism, the estimator and the inference are the ones that a round uses, so that no formula stands here a second time.
+The error of a density is the root of its mean integrated squared error, relative to that of the density itself; no closed form
+knows what a level rule or a prior chooses, so that it is the mean over a few simulated rounds with fixed seeds.
+
+Rules.  (1) Exactly one of the three is found, from the other two.  (2) What is found is enough: the error at the clients or the
+epsilon that come back, written with three digits, is at most the one asked for.  (3) People are those that the scheme's
+population says, or assumed, and the plan names which.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from dpcore import pipeline
+from dpcore._random import seeded
+from dpcore.errors import DPCoreError, NotEstimable, SchemeError, check_positive, check_within
+from dpcore.estimation.density.density_estimate import DensityEstimate
+from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
+from dpcore.functionals import Cdf, parse
+from dpcore.mechanisms.calibration import purposes
+from dpcore.mechanisms.categorical.randomized_response import RandomizedResponse
+from dpcore.mechanisms.registry import BY_KIND, options_of
+from dpcore.populations.registry import NAMES, by_scheme
+from dpcore.privacy.budget import Budget
+from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.simulation import category_law
+from dpcore.protocol.syntax import keys, toml_writer
+from dpcore.protocol.syntax.fields import listed
+from dpcore.rounds.planning.aims import DENSITY, FREQUENCY, Aim, Forecast, Plan
+from dpcore.rounds.planning.assumed_population import Assumed
+from dpcore.rounds.planning.expected_aggregate import expected_aggregate
+from dpcore.rounds.planning.joint_plan import PairAim, PairPlan, plan_pair
+from dpcore.rounds.planning.lower_bound import limit, of_curve
+from dpcore.rounds.planning.search import LEAST_CLIENTS, MOST_CLIENTS, WITHIN, fewest_clients, least, rounded_epsilon
+
+LEAST_EPSILON, MOST_EPSILON = Fraction(1, 100), Fraction(16)
+_ROUNDS = 12  # simulated, for the error of a density
+_BESIDE = ("client", "estimator", "level_rule", "level")  # what goes with a mechanism, beside its design's options
+
+
+@dataclass(frozen=True, eq=False)
+class Planner:
+    """A scheme as it was written, and people.
+
+    document: the TOML, decimals as texts.  people: a population; those of the scheme's name, or assumed, where None.
+    part: what the clients are worth: the share of them in a group by label, over the design effect of weights.
+    """
+
+    document: Mapping[str, Any]
+    population: Any = None
+    part: float = 1.0
+
+    @classmethod
+    def read(
+        cls, source: str | Path, population: Any = None, *, share: float = 1.0, design_effect: float = 1.0
+    ) -> Planner:
+        """Return the planner of a scheme file (a path) or TOML text (a string with a line break).
+
+        share: of the clients, in (0, 1], of a group by label.  design_effect: of weights, at least 1.  Raises SchemeError.
+        """
+        if not 0 < share <= 1:
+            raise SchemeError(f"share must be above 0 and at most 1, a group's part of the clients; got {share:g}")
+        if not 1 <= design_effect < math.inf:
+            raise SchemeError(f"design_effect must be at least 1, as the table weights has it; got {design_effect:g}")
+        scheme = Scheme.from_toml(source)  # refuses what is no scheme, in words
+        scheme.check_asked()
+        text = source if isinstance(source, str) and "\n" in source else Path(source).read_text(encoding="utf-8")
+        document = tomllib.loads(text, parse_float=str)
+        if population is None and scheme.name in NAMES:
+            population = by_scheme(scheme.name)
+        return cls(MappingProxyType(document), population, share / design_effect)
+
+    def plan(
+        self,
+        aim: Aim,
+        *,
+        clients: int | None = None,
+        epsilon: str | float | Fraction | Budget | None = None,
+        error: float | None = None,
+    ) -> Plan:
+        """Return the one of clients, epsilon and error that is not given.
+
+        Without an error, clients and epsilon are those of the scheme where they are not given.
+        Raises SchemeError where none or two are missing, or where nothing within reach would do.
+        """
+        self._check(aim)
+        budget = None if epsilon is None else Budget.parse(epsilon)
+        if clients is not None:
+            check_within(LEAST_CLIENTS, MOST_CLIENTS, clients=clients)
+        if error is None:
+            clients = clients or self._scheme.clients
+            budget = budget or self._scheme.attributes[aim.attribute].budget
+            forecast = self.forecast(aim, clients, budget)
+            if forecast.error is None:
+                raise NotEstimable(f"{aim.quantity} of {aim.attribute} would be refused: {forecast.reason}")
+            return self._answer(aim, "error", clients, budget, forecast)
+        check_positive(error=error)
+        if (clients is None) == (budget is None):
+            raise SchemeError(
+                "give exactly two of clients, epsilon and error, and the third is found; got "
+                + ("all three" if clients is not None else "the error alone: say how many clients, or which epsilon")
+            )
+        if budget is not None:
+            clients = self._clients(aim, budget, error)
+            return self._answer(aim, "clients", clients, budget, self.forecast(aim, clients, budget), error)
+        assert clients is not None  # the line above told
+        budget = self._epsilon(aim, clients, error)
+        return self._answer(aim, "epsilon", clients, budget, self.forecast(aim, clients, budget), error)
+
+    def forecast(self, aim: Aim, clients: int, budget: Budget, mechanism: str | None = None) -> Forecast:
+        """Return what so many clients' reports will say; mechanism: another one than the scheme's, by its own defaults."""
+        scheme, reports = self._redesigned(aim, clients, budget, mechanism)
+        attribute = scheme.attributes[aim.attribute]
+        name = attribute.mechanism.name
+        people = self._people
+        if aim.quantity == DENSITY:
+            return Forecast(mechanism=name, error=_density_error(scheme, aim.attribute, people, reports))
+        try:
+            estimate = pipeline.estimate(expected_aggregate(scheme, people, reports), aim.attribute)
+        except (NotEstimable, np.linalg.LinAlgError) as why:
+            return Forecast(mechanism=name, error=None, reason=str(why))
+        law = None if attribute.has_density else category_law(attribute, people)
+        return _read(estimate, aim, name, law)
+
+    def plan_pair(self, aim: PairAim, *, clients: int | None = None, error: float | None = None) -> PairPlan:
+        """Return the error of a number of two attributes by each way to ask, or the clients that an error needs."""
+        document = {**self.document, "clients": self._scheme.clients}
+        return plan_pair(document, self._people, aim, clients=clients, error=error)
+
+    # The parts of `plan`
+
+    def _clients(self, aim: Aim, budget: Budget, error: float, mechanism: str | None = None) -> int:
+        """The fewest clients, to three digits."""
+
+        def errs(clients: int) -> float | None:
+            return self.forecast(aim, clients, budget, mechanism).error
+
+        found = fewest_clients(errs, error, self._scheme.clients)
+        if found is None:
+            raise NotEstimable(
+                f"not even {MOST_CLIENTS:,} clients would bring {aim.quantity} of {aim.attribute} to {error:g} at epsilon = "
+                f"{budget.text}; raise epsilon or ask for less"
+            )
+        return found
+
+    def _epsilon(self, aim: Aim, clients: int, error: float, mechanism: str | None = None) -> Budget:
+        """The smallest epsilon, to three digits."""
+        has_purpose = mechanism is None and "purpose" in self.document["attributes"][aim.attribute]
+        most = min(MOST_EPSILON, Fraction(purposes.MOST)) if has_purpose else MOST_EPSILON
+
+        def budget(exponent: float) -> Budget:
+            return min(Budget.parse(rounded_epsilon(exponent)), Budget(most), key=float)
+
+        def errs(exponent: float) -> float | None:
+            return self.forecast(aim, clients, budget(exponent), mechanism).error
+
+        low, high = (math.log10(float(end)) for end in (LEAST_EPSILON, most))
+        start = math.log10(float(self._scheme.attributes[aim.attribute].budget))
+        exponent = least(errs, error, low=low, high=high, start=start, slope=1.0, within=WITHIN)
+        if exponent is None:
+            best = min(self._choices(aim, clients, Budget(most)), key=_size)
+            raise NotEstimable(
+                f"no epsilon up to {most} would bring {aim.quantity} of {aim.attribute} to {error:g} with {clients:,} "
+                f"clients; the least that any mechanism comes to is {_size(best):.3g}, {best.mechanism}"
+            )
+        return budget(exponent)
+
+    def _choices(self, aim: Aim, clients: int, budget: Budget, apart: str = "") -> list[Forecast]:
+        """What every mechanism but one would give, by its own defaults."""
+        choices = []
+        for name in BY_KIND[self._scheme.attributes[aim.attribute].kind]:
+            if name == apart:
+                continue
+            try:
+                choices.append(self.forecast(aim, clients, budget, name))
+            except DPCoreError as why:  # this mechanism cannot keep such an epsilon
+                choices.append(Forecast(mechanism=name, error=None, reason=str(why)))
+        return choices
+
+    def _answer(
+        self, aim: Aim, missing: str, clients: int, budget: Budget, forecast: Forecast, error: float | None = None
+    ) -> Plan:
+        assert forecast.error is not None
+        choices = sorted([forecast, *self._choices(aim, clients, budget, forecast.mechanism)], key=_size)
+        needed: int | Budget | None = None
+        if error is not None and choices[0] is not forecast:
+            name = choices[0].mechanism
+            other = missing == "clients"
+            needed = self._clients(aim, budget, error, name) if other else self._epsilon(aim, clients, error, name)
+        attribute, promised = self._scheme.attributes[aim.attribute], self._promised(aim, budget)
+        redesigned, reports = self._redesigned(aim, clients, budget, None)
+        from dpcore.audit.publication import planned  # with all that enumerates
+
+        return Plan(
+            aim=aim,
+            missing=missing,
+            clients=clients,
+            epsilon=budget,
+            total=promised.budget,
+            published=planned(promised, clients),
+            delta=attribute.delta,
+            total_delta=self._scheme.delta,
+            error=forecast.error,
+            unit=self._unit(aim),
+            people=self._people.name,
+            forecast=forecast,
+            choices=tuple(choices),
+            needed=needed,
+            limit=limit(attribute, aim.quantity, self._people, budget, reports),
+            of_curve=of_curve(redesigned.attributes[aim.attribute], aim.quantity, reports),
+            may_be_silent=self._may_be_silent(aim),
+            one_bin=self._one_bin(aim, clients, forecast.value, budget),
+        )
+
+    def _promised(self, aim: Aim, budget: Budget) -> Scheme:
+        """The scheme with the attribute's epsilon."""
+        document = {**self.document, "attributes": dict(self.document["attributes"])}
+        table = dict(document["attributes"][aim.attribute])
+        if Budget.parse(table["epsilon"]) != budget:
+            document["attributes"][aim.attribute] = table | {"epsilon": budget.text}
+        return _parsed(document)
+
+    def _may_be_silent(self, aim: Aim) -> bool:
+        attribute = self._scheme.attributes[aim.attribute]
+        return attribute.is_numeric and attribute.missing == "category" and FREQUENCY.match(aim.quantity) is None
+
+    def _one_bin(self, aim: Aim, clients: int, value: float | None, budget: Budget) -> float | None:
+        """The error of a share below a value that one bit of randomized response asks for."""
+        if aim.quantity == DENSITY or FREQUENCY.match(aim.quantity) or value is None:
+            return None
+        if not isinstance(parse(aim.quantity), Cdf) or not self._scheme.attributes[aim.attribute].has_density:
+            return None
+        return math.sqrt(RandomizedResponse.design(budget, categories=2).variance(value, self._reports(clients)))
+
+    # The scheme, planned otherwise
+
+    @cached_property
+    def _scheme(self) -> Scheme:
+        return _parsed(self.document)
+
+    @cached_property
+    def _people(self) -> Any:
+        return self.population if self.population is not None else Assumed()
+
+    def _reports(self, clients: int) -> int:
+        units = 1 if self._scheme.reporting == "all" else len(self._scheme.units)
+        return max(1, int(clients * self.part) // units)
+
+    def _redesigned(self, aim: Aim, clients: int, budget: Budget, mechanism: str | None) -> tuple[Scheme, int]:
+        """The scheme of that attribute alone, and how many of the clients report it."""
+        table = dict(self.document["attributes"][aim.attribute])
+        attribute = self._scheme.attributes[aim.attribute]
+        planned = clients if self._scheme.reporting == "all" else max(1, clients // len(self._scheme.attributes))
+        is_changed = (clients, budget) != (self._scheme.clients, attribute.budget)
+        if mechanism is not None:
+            own = {*_BESIDE, *options_of(attribute.kind)}
+            table = {key: value for key, value in table.items() if key not in own} | {"mechanism": mechanism}
+        elif "client" in table and is_changed:
+            raise SchemeError(
+                f"attributes.{aim.attribute} has its integers fixed by a client table; plan with the scheme as it was written"
+            )
+        table["epsilon"] = budget.text
+        document = {"name": self._scheme.name, "clients": planned, "attributes": {aim.attribute: table}}
+        return _parsed(document), self._reports(clients)
+
+    def _check(self, aim: Aim) -> None:
+        """Raise SchemeError where the aim asks for what the attribute has not."""
+        attributes = self._scheme.attributes
+        if aim.attribute not in attributes:
+            raise SchemeError(f"the scheme has no attribute {aim.attribute!r}; it has {', '.join(attributes)}")
+        attribute, share = attributes[aim.attribute], FREQUENCY.match(aim.quantity)
+        if attribute.kind == keys.PLANE:
+            raise SchemeError(
+                f"{aim.attribute} asks two numbers together; plan for what both say, such as "
+                f'"{", ".join(attribute.of or ())}: correlation"'
+            )
+        if share is not None:
+            if share[1] not in attribute.categories:
+                kinds = "no categories" if attribute.has_density else f"the categories {listed(attribute.categories)}"
+                raise SchemeError(f"{aim.attribute} has {kinds}; got {aim.quantity!r}")
+        elif aim.quantity == DENSITY:
+            if not attribute.has_density:
+                raise SchemeError(f"{aim.attribute} has categories and no density; ask for frequency(CATEGORY)")
+        else:
+            functional = parse(aim.quantity)
+            if not attribute.is_numeric and attribute.values is None:
+                raise SchemeError(f"the categories of {aim.attribute} have no numbers; ask for frequency(CATEGORY)")
+            bounds = float(attribute.lower), float(attribute.upper)
+            reason = functional.refuses(*bounds) if attribute.has_density else functional.refuses_probabilities()
+            if reason is not None:
+                raise SchemeError(f"{aim.quantity!r} of {aim.attribute}: {reason}")
+
+    def _unit(self, aim: Aim) -> str:
+        if aim.quantity == DENSITY:
+            return "of the density's own size"
+        attribute = self._scheme.attributes[aim.attribute]
+        is_share = FREQUENCY.match(aim.quantity) is not None
+        has_unit = attribute.is_numeric and not is_share and parse(aim.quantity).unit == 1
+        return attribute.unit if has_unit else ""
+
+
+def _size(forecast: Forecast) -> float:
+    return math.inf if forecast.error is None else forecast.error
+
+
+def _parsed(document: Mapping[str, Any]) -> Scheme:
+    return Scheme.from_toml(toml_writer.dumps(document) + "\n")
+
+
+def _read(estimate: DensityEstimate | FrequencyEstimate, aim: Aim, mechanism: str, law: np.ndarray | None) -> Forecast:
+    share = FREQUENCY.match(aim.quantity)
+    if share is not None and isinstance(estimate, DensityEstimate) and estimate.silence is not None:
+        return Forecast(mechanism=mechanism, error=float(estimate.silence.standard_errors[0]), value=0.0)
+    if share is not None and law is not None and isinstance(estimate, FrequencyEstimate):
+        place = estimate.categories.index(share[1])
+        return Forecast(mechanism=mechanism, error=float(estimate.standard_errors[place]), value=float(law[place]))
+    result = estimate.functional(parse(aim.quantity))
+    return Forecast(mechanism=mechanism, error=result.standard_error, value=result.value, reason=result.reason or "")
+
+
+def _density_error(scheme: Scheme, attribute: str, people: Any, reports: int) -> float | None:
+    """The root of the mean integrated squared error over that of the density; None where no round has an estimate."""
+    described = scheme.attributes[attribute]
+    lower, upper = float(described.lower), float(described.upper)
+    cells = 1 << 10
+    edges = np.linspace(lower, upper, cells + 1)
+    truth = np.asarray(people.cell_probabilities(attribute, lower, upper, cells)) * cells
+    middle, width = (edges[1:] + edges[:-1]) / 2, upper - lower
+    squares = []
+    for seed in range(_ROUNDS):
+        try:
+            density = pipeline.estimate(pipeline.simulate(scheme, people, seeded(seed), reports), attribute)
+        except (NotEstimable, np.linalg.LinAlgError):
+            continue
+        squares.append(np.mean((density(middle) * width - truth) ** 2))
+    return float(np.sqrt(np.mean(squares) / np.mean(truth**2))) if squares else None

@@ -1,0 +1,1 @@
+"""`ldpflow status` and `ldpflow watch`: health, alerts and metrics."""

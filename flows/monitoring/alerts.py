@@ -1,0 +1,75 @@
+"""What somebody is told: runs that ended badly, and what `ldpflow status` says is not well.
+
+A run is told once for each time that it ends; what is not well, once a day, or once for the round that it is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.client.schemas import filters
+from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.client.schemas.sorting import FlowRunSort
+
+from ..publish import CHECKS_FAILED
+from ..tasks.stage import TAG
+from .message_queue import Message
+from .status import Line
+
+_BADLY = [StateType.FAILED, StateType.CRASHED, StateType.CANCELLED]
+_SETTLED = timedelta(seconds=5)  # what is killed is called crashed first, and then cancelled
+_PAGE = 200  # runs that the server tells at once
+
+
+def ended_badly(client: SyncPrefectClient, since: datetime) -> list[FlowRun]:
+    """Return the runs that failed, crashed, were cancelled, or landed with a failed check, since a time."""
+    states = (
+        filters.FlowRunFilterState(type=filters.FlowRunFilterStateType(any_=_BADLY)),
+        filters.FlowRunFilterState(name=filters.FlowRunFilterStateName(any_=[CHECKS_FAILED])),
+    )
+    found: dict[Any, FlowRun] = {}
+    for state in states:
+        asked = filters.FlowRunFilter(
+            tags=filters.FlowRunFilterTags(all_=[TAG]),
+            state=state,
+            end_time=filters.FlowRunFilterEndTime(after_=since),
+        )
+        offset = 0
+        while page := client.read_flow_runs(
+            flow_run_filter=asked, sort=FlowRunSort.END_TIME_DESC, limit=_PAGE, offset=offset
+        ):
+            found |= {run.id: run for run in page}
+            offset += len(page)
+    settled = datetime.now(UTC) - _SETTLED
+    return [run for run in found.values() if run.state is not None and run.state.timestamp <= settled]
+
+
+def of_runs(client: SyncPrefectClient, runs: Iterable[FlowRun], ui: str) -> list[Message]:
+    """Return a message of each run."""
+    flows: dict[Any, str] = {}
+    told = []
+    for run in runs:
+        if run.flow_id not in flows:
+            flows[run.flow_id] = client.read_flow(run.flow_id).name
+        state, at, url = str(run.state.name), run.state.timestamp.timestamp(), f"{ui}/runs/flow-run/{run.id}"
+        body = _body(flows[run.flow_id], run.name, state, run.state.message or "", url)
+        told.append(Message(f"{run.id}/{state}/{at:.3f}", body))
+    return told
+
+
+def of_lines(lines: Iterable[Line], ui: str) -> list[Message]:
+    """Return a message of each line that is not well, but for what has a message of its own."""
+    today = datetime.now(UTC).date().isoformat()
+    return [
+        Message(f"{line.what}/{line.about or today}", _body("status", line.what, "NotWell", line.said, ui))
+        for line in lines
+        if not line.is_well and not line.is_told
+    ]
+
+
+def _body(flow: str, run: str, state: str, message: str, url: str) -> dict[str, str]:
+    text = f"ldpflow: {flow} {run}: {state}. {message} {url}"
+    return {"text": text, "flow": flow, "run": run, "state": state, "message": message, "url": url}

@@ -1,0 +1,336 @@
+"""`ldpflow status`: whether all is well, in ten lines; exit status 1 where something is not.
+
+Each line is asked by itself: where the server does not answer, the warehouse and the disk are told all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import httpx
+
+from dpcore import wire
+from dpcore.errors import DPCoreError
+from dpcore.results.pages import NothingLanded, newest
+from dpcore.rounds.defaults import DEFAULT_DATA, PROJECT, warehouse_of
+from dpcore.rounds.project import Project
+
+from ..services import environment
+from ..services.deployments import DAILY
+from ..services.up import COLLECTOR_PORT, HOST, OUTBOX, POOL
+from .message_queue import Outbox
+from .webhook import URL, Webhook
+
+if TYPE_CHECKING:
+    from prefect.client.orchestration import SyncPrefectClient
+    from prefect.client.schemas.filters import FlowRunFilter
+
+_SILENT = 90  # seconds without a sign of life, after which a worker is taken to be gone
+_LEAST_FREE = 0.05  # of the disk
+_BAD = ("FAILED", "CRASHED")
+_LATE = 3600  # seconds after which a round that has not begun is missed
+_RECENT = 20  # runs of the daily round, of which some were asked for by hand
+_EVERYWHERE = ("0.0.0.0", "::")
+_A_MOMENT = 5  # seconds that a collector has to answer
+_NO_NUMBERS: Mapping[str, float] = {}
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is looked at, what there is to say of it, and whether that is well.
+
+    about: what is not well, where that is one thing and not every day's.  is_told: whether a message of its own tells it.
+    numbers: of it, by the names that `metrics` has.
+    """
+
+    what: str
+    said: str
+    is_well: bool = True
+    about: str = ""
+    is_told: bool = False
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Due:
+    """The newest run of the daily round that was planned and has ended, or begins late: when it was due, and its state."""
+
+    when: datetime
+    state: str
+    is_told: bool
+
+
+def main() -> int:
+    """Print what there is to say, and return 1 where something is not well."""
+    environment.settle(PREFECT_API_URL=address())
+    try:
+        told = lines(Project.of())
+    except DPCoreError as error:
+        print(f"ldpflow: {error}", file=sys.stderr)
+        return 1
+    for line in told:
+        print(f"{'  ' if line.is_well else '! '}{line.what:11}  {line.said}")
+    return 0 if all(line.is_well for line in told) else 1
+
+
+def address() -> str:
+    """Return where the server that `ldpflow up` starts answers."""
+    return f"http://{HOST}:{os.environ.get('PREFECT_SERVER_API_PORT', '4200')}/api"
+
+
+def ui() -> str:
+    """Return where people see the UI."""
+    return (
+        os.environ.get("PREFECT_UI_URL") or (os.environ.get("PREFECT_API_URL") or address()).removesuffix("/api")
+    ).rstrip("/")
+
+
+def outbox_file() -> Path:
+    """Return the file of what `ldpflow watch` has to tell; asked where Prefect's settings are settled."""
+    return Path(os.environ["PREFECT_HOME"]) / OUTBOX
+
+
+def lines(project: Project | None) -> list[Line]:
+    """Return everything that is looked at, the server first.  Raises SchemeError for a webhook that is none."""
+    server, overdue = of_server()
+    return [*server, _collector(project), *_round(project, overdue), _alerts(project), _disk(project)]
+
+
+def of_server() -> tuple[list[Line], Due | None]:
+    """Return the lines that the server knows, itself, its worker, the runs of a day, the next round, and the round last due."""
+    from prefect.client.orchestration import get_client
+    from prefect.settings import PREFECT_API_URL
+
+    address = str(PREFECT_API_URL.value())
+    with get_client(sync_client=True) as client:
+        if (error := client.api_healthcheck()) is not None:
+            down = f"does not answer at {address} ({type(error).__name__}); start it: ldpflow up"
+            return [Line("server", down, False)], None
+        told: list[Callable[..., Line]] = [_worker, _runs, _next]
+        lines = [Line("server", f"answers at {address}")]
+        for tell in told:
+            try:
+                lines.append(tell(client))
+            except Exception as error:  # an answer that was none: the other lines are told
+                what = tell.__name__.strip("_").replace("next", "next round")
+                lines.append(Line(what, _unasked(error), False))
+        try:
+            return lines, _due(client)
+        except Exception:  # the line of the next round says so
+            return lines, None
+
+
+def _unasked(error: Exception) -> str:
+    """Why the server did not say something, and what to do."""
+    from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
+
+    if isinstance(error, ObjectNotFound):
+        return "nothing is deployed there: ldpflow deploy"
+    code = error.response.status_code if isinstance(error, PrefectHTTPStatusError) else 0
+    if code == httpx.codes.UNAUTHORIZED:
+        return "the server asks for another key: PREFECT_API_AUTH_STRING has what is given to it"
+    if code == httpx.codes.NOT_FOUND:
+        return "nothing is deployed there: ldpflow deploy"
+    return f"could not be asked: {type(error).__name__}"
+
+
+def _starting() -> str:
+    """What starts what is missing: all of it here, or a part beside a server of one's own."""
+    is_ours = (os.environ.get("PREFECT_API_URL") or address()) == address()
+    return "ldpflow up" if is_ours else f"prefect worker start --pool {POOL}"
+
+
+def _worker(client: SyncPrefectClient) -> Line:
+    found = client.read_workers_for_work_pool(POOL)
+    heard = [_ago(worker.last_heartbeat_time) for worker in found if worker.last_heartbeat_time is not None]
+    alive = [ago for ago in heard if ago < _SILENT]
+    numbers = {"workers": len(alive)}
+    if alive:
+        return Line("worker", f"{len(alive)} at work, last heard of {min(alive):.0f} s ago", numbers=numbers)
+    last = f"; the last was heard of {_in_words(min(heard))} ago" if heard else ""
+    none = f"there is none{last}: what is scheduled waits; start it: {_starting()}"
+    return Line("worker", none, False, numbers=numbers)
+
+
+def _runs(client: SyncPrefectClient) -> Line:
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterStartTime
+    from prefect.client.schemas.sorting import FlowRunSort
+
+    since = FlowRunFilter(start_time=FlowRunFilterStartTime(after_=datetime.now(UTC) - timedelta(days=1)))
+    found = client.read_flow_runs(flow_run_filter=since, sort=FlowRunSort.START_TIME_DESC)
+    runs = [run for run in found if run.start_time is not None]  # others are planned
+    bad = [run for run in runs if run.state_type and run.state_type.value in _BAD]
+    said = f"{len(runs)} began since yesterday, and none ended badly"
+    if bad:
+        named = ", ".join(f"{run.name} ({run.state_name})" for run in bad[:3])
+        said = f"{len(runs)} began since yesterday; {len(bad)} ended badly: {named}"
+    return Line("runs", said, not bad, is_told=True, numbers={"runs_ended_badly": len(bad)})
+
+
+def _next(client: SyncPrefectClient) -> Line:
+    from prefect.client.schemas.filters import FlowRunFilterState, FlowRunFilterStateType
+    from prefect.client.schemas.objects import StateType
+    from prefect.client.schemas.sorting import FlowRunSort
+
+    daily = client.read_deployment_by_name(f"round/{DAILY}")
+    if daily.paused:
+        return Line("next round", "is not planned: the deployment round/daily is paused", False, about="paused")
+    waits = FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.SCHEDULED]))
+    found = client.read_flow_runs(
+        flow_run_filter=_daily(daily.id, state=waits), sort=FlowRunSort.EXPECTED_START_TIME_ASC, limit=1
+    )
+    if not found or found[0].expected_start_time is None:
+        if any(schedule.active for schedule in daily.schedules):
+            return Line("next round", "none is planned yet, though a schedule is active", False, about="none")
+        if not daily.schedules:
+            return Line("next round", "none: there is no schedule")
+        return Line("next round", "none is planned: no schedule is active", False, about="none")
+    when = found[0].expected_start_time
+    numbers = {"next_round_timestamp_seconds": when.timestamp()}
+    return Line("next round", f"{when:%Y-%m-%d %H:%M} UTC", numbers=numbers)
+
+
+def _due(client: SyncPrefectClient) -> Due | None:
+    from prefect.client.schemas.filters import FlowRunFilterExpectedStartTime
+    from prefect.client.schemas.sorting import FlowRunSort
+
+    past = FlowRunFilterExpectedStartTime(before_=datetime.now(UTC))
+    found = client.read_flow_runs(
+        flow_run_filter=_daily(client.read_deployment_by_name(f"round/{DAILY}").id, expected_start_time=past),
+        sort=FlowRunSort.EXPECTED_START_TIME_DESC,
+        limit=_RECENT,
+    )
+    for run in found:
+        when, state = run.expected_start_time, run.state
+        if not run.auto_scheduled or when is None or state is None:
+            continue  # somebody asked for it
+        if not state.is_final() and not (state.is_scheduled() and _ago(when) > _LATE):
+            return None  # it is at work
+        said = f"{state.name}: {state.message}" if state.message else str(state.name)
+        said = "nobody has begun it" if state.is_scheduled() else said
+        return Due(when, said, is_told=state.type.value in (*_BAD, "CANCELLED"))
+    return None
+
+
+def _daily(deployment: UUID, **more: Any) -> FlowRunFilter:
+    """The runs of the daily round."""
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterDeploymentId
+
+    return FlowRunFilter(deployment_id=FlowRunFilterDeploymentId(any_=[deployment]), **more)
+
+
+def _collector(project: Project | None) -> Line:
+    if project is None or project.collector is None:
+        return Line("collector", "none is asked for")
+    port, host = project.collector.get("port", COLLECTOR_PORT), str(project.collector.get("host", HOST))
+    told = "https" if project.collector.get("certificate") else "http"
+    try:
+        asked = httpx.get(
+            f"{told}://{HOST if host in _EVERYWHERE else host}:{port}/health", verify=False, timeout=_A_MOMENT
+        )  # it is ours, whatever its certificate says
+        health = asked.json().get("status")
+    except httpx.TransportError:
+        return Line("collector", f"does not listen on port {port}", False)
+    except (ValueError, AttributeError):
+        health = None
+    words = {"ok": "takes reports", "failing": "keeps no reports now: look at its disk"}
+    return Line("collector", f"port {port}: {words.get(health, 'another program listens there')}", health == "ok")
+
+
+def _round(project: Project | None, due: Due | None) -> list[Line]:
+    data = Path(DEFAULT_DATA if project is None else project.data)
+    file = warehouse_of(data) if project is None else Path(project.told.get("warehouse", warehouse_of(data)))
+    if not file.exists():
+        return [_last(f"none has landed in {file}", None, due)]
+    try:
+        last = newest(file)
+    except NothingLanded:
+        return [_last(f"none has landed in {file}", None, due)]
+    except DPCoreError as error:
+        return [Line("last round", str(error), False)]
+    landed = f"{last.round} of {last.scheme}, landed {last.landed_at:%Y-%m-%d %H:%M} UTC"
+    numbers = {
+        "last_round_timestamp_seconds": last.landed_at.replace(tzinfo=UTC).timestamp(),
+        "last_round_reports": last.accepted,
+        "last_round_refused": last.rejected,
+    }
+    lines = [
+        _last(
+            f"{landed}: {last.accepted:,} reports counted, {last.rejected:,} refused",
+            last.landed_at.replace(tzinfo=UTC),
+            due,
+            numbers,
+        )
+    ]
+    failed = f"{len(last.failed)} of {last.checks} did not pass: {', '.join(last.failed)}"
+    lines.append(
+        Line(
+            "checks",
+            failed if last.failed else f"all {last.checks} passed",
+            not last.failed,
+            about=last.run_id,
+            is_told=last.flow_run_id is not None,
+            numbers={"last_round_checks_failed": len(last.failed)},
+        )
+    )
+    if last.epsilon is not None:
+        rounds = f"{last.rounds} round{'s' * (last.rounds != 1)}"
+        said = f"epsilon {last.epsilon:.4g} by a client who answered every time in {rounds}"
+        lines.append(Line("spent", said, numbers={"epsilon_spent": last.epsilon}))
+    return lines
+
+
+def _last(said: str, landed_at: datetime | None, due: Due | None, numbers: Mapping[str, float] = _NO_NUMBERS) -> Line:
+    """The line of the last round: not well where one was due since, and has not landed."""
+    if due is None or (landed_at is not None and landed_at >= due.when):
+        return Line("last round", said, numbers=numbers)
+    when = f"{due.when:%Y-%m-%d %H:%M}"
+    said = f"{said}; the one due {when} UTC has not landed ({due.state})"
+    return Line("last round", said, False, about=when, is_told=due.is_told, numbers=numbers)
+
+
+def _alerts(project: Project | None) -> Line:
+    if Webhook.of(project) is None:
+        return Line("alerts", f"nobody is told: say notify in {PROJECT}, or {URL}")
+    file = outbox_file()
+    waiting = Outbox(file).waiting() if file.exists() else None
+    if waiting is None:
+        return Line("alerts", "a webhook is told what is not well", numbers={"messages_waiting": 0})
+    since = f"{datetime.fromtimestamp(waiting.since, UTC):%Y-%m-%d %H:%M} UTC"
+    said = f"{waiting.count} did not get through since {since}: the webhook {waiting.answer}"
+    return Line("alerts", said, False, is_told=True, numbers={"messages_waiting": waiting.count})
+
+
+def _disk(project: Project | None) -> Line:
+    data = wire.location(DEFAULT_DATA if project is None else project.data)
+    if not wire.is_here(data):
+        return Line("disk", f"the data is at {data}")
+    place = next(folder for folder in [Path(data).absolute(), *Path(data).absolute().parents] if folder.exists())
+    total, _, free = shutil.disk_usage(place)
+    said = f"{free / 1e9:,.1f} of {total / 1e9:,.1f} GB free"
+    if not os.access(place, os.W_OK):
+        return Line("disk", f"{place} cannot be written by this user; {said}", False, numbers={"disk_free_bytes": free})
+    return Line("disk", said, free >= _LEAST_FREE * total, numbers={"disk_free_bytes": free})
+
+
+def _ago(when: datetime) -> float:
+    return (datetime.now(UTC) - when).total_seconds()
+
+
+def _in_words(seconds: float) -> str:
+    for unit, size in (("day", 86_400), ("hour", 3600), ("minute", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}s"
+    return f"{seconds:.0f} s"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""`ldpflow up`: server, worker, deployments and automations."""

@@ -1,0 +1,321 @@
+"""`ldpflow up`: a Prefect server, a worker, the project's collector and what is scheduled, on this machine, until Ctrl-C.
+
+The server listens on 127.0.0.1 only, asks for a key that is made on its first start (`key.py`), and answers no pages but its
+own (`server.py`).  PREFECT_SERVER_API_PORT chooses another port than 4200.  A server or worker that ends by itself is started
+again; what they say is in `server.log` and `worker.log` of PREFECT_HOME, by default .prefect, a folder for its owner alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shlex
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from dpcore.errors import SchemeError
+from dpcore.rounds.defaults import PROJECT as FILE
+from dpcore.rounds.project import Project
+
+from ..server import own_origins
+from . import environment
+from .key import CLIENT, SERVER
+
+HOST = "127.0.0.1"
+POOL = "ldpflow-pool"
+OUTBOX = "messages.db"  # what `watch` has to tell, in PREFECT_HOME
+COLLECTOR_PORT = 8080  # of `ldpflow serve`, where nothing is said
+_PATIENCE = 300  # seconds; a first start builds its database, 20 s on a slow machine, minutes on a busy one
+_GRACE = 30  # seconds a service has to end by itself
+_RESTARTS, _WATCHED = 5, 600  # times in so many seconds that a service is started again at once
+_PAUSE = 60  # seconds before it is started again after that
+_PARENT_DEATH = 1  # PR_SET_PDEATHSIG of prctl(2)
+_UMASK = 0o077  # the server and what sets it up write files for their owner alone
+# A worker's runs write tables and pictures for whoever may read them; files of reports have a mode of their own.
+_OWN_UMASK = -1
+
+
+# What Prefect, and `watch`, call their own in PREFECT_HOME.
+_PREFECTS = ("prefect.db*", f"{OUTBOX}*", "*.log", "profiles.toml", "memo_store.toml", "storage", "concurrency_leases")
+
+
+_SAID = "ldpflow: "  # how a line of ours begins that says what is wrong,
+_REFUSES = (_SAID, "Error: ")  # and one of a command that was written wrongly
+
+
+class UpError(Exception):
+    """Why the services could not start or stay up, and what to do."""
+
+
+def main() -> int:
+    """Start everything, print the UI's address, wait, and stop everything; return the exit status."""
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # `kill` is as clean as Ctrl-C; a shell's `&` would ignore the latter
+        signal.signal(number, signal.default_int_handler)
+    port = os.environ.get("PREFECT_SERVER_API_PORT", "4200")
+    try:
+        project = Project.of()
+        _check_free(port)
+        if project is not None:
+            _check(project)
+        told = environment_of(port, project)
+        _keep_to_owner(Path(told["PREFECT_HOME"]))
+        key = _python(f"{__package__}.key --make", told)
+        told |= {SERVER: key, CLIENT: key}
+        with ExitStack() as stack:
+            server = stack.enter_context(_Service("server", "ldpflow_flows.server", told))
+            print(f"starting the server on {HOST}:{port} ...", flush=True)
+            _wait_until_healthy(port, server)
+            _python(f"{__package__}.deployments", told)
+            services = [server]
+            if project is not None and project.collector is not None:
+                collector = _Service("collector", _collecting(project.told["scheme"], project.collector), told)
+                services.append(stack.enter_context(collector))
+                _wait_until_listening(project.collector.get("port", COLLECTOR_PORT), collector)
+            worker_start = f"prefect worker start --pool {POOL} --type process"
+            services.append(stack.enter_context(_Service("worker", worker_start, told, umask=_OWN_UMASK)))
+            services.append(stack.enter_context(_Service("watch", "ldpflow_flows.monitoring.watch", told)))
+            print(f"up: {told['PREFECT_UI_URL']}  (Ctrl-C stops all of it)", flush=True)
+            shown = key if sys.stdout.isatty() else "`ldpflow up --key` prints it"  # a log must not hold it
+            print(f"the UI asks for the key, once a browser: {shown}", flush=True)
+            while True:
+                time.sleep(0.5)
+                for service in services:
+                    service.keep_up()
+    except (UpError, SchemeError) as error:
+        print(f"ldpflow: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("stopped", flush=True)
+    return 0
+
+
+def environment_of(port: str, project: Project | None = None) -> dict[str, str]:
+    """Return the settings that server and worker share.
+
+    The port goes by the environment: with an option `--port` the UI asks the default port and stays blank.
+    """
+    seen = os.environ.get("PREFECT_UI_URL") or f"http://{HOST}:{port}"
+    own = {
+        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": ",".join(own_origins(port, seen)),
+        "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # seconds; as flows/services/automations.py expects
+        "PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "5",  # the default of 30 lets a queue of rounds wait
+        "PREFECT_WORKER_QUERY_SECONDS": "2",  # the default of 10 lets every run wait
+        "PREFECT_LOGGING_LEVEL": "WARNING",  # on this terminal; prefect.yaml lets runs log everything for the UI
+    }
+    return environment.here(**own) | {
+        "PREFECT_API_URL": f"http://{HOST}:{port}/api",
+        "PREFECT_UI_URL": seen,
+        "PREFECT_SERVER_API_HOST": HOST,
+        "PREFECT_SERVER_API_PORT": port,
+    }
+
+
+def _check(project: Project) -> None:
+    """Refuse, before anything starts, what a service would end of.  Raises UpError and SchemeError."""
+    if project.metrics_port:
+        _check_free(str(project.metrics_port), "metrics_port")
+    try:
+        project.of_rounds()
+    except SchemeError as error:
+        raise SchemeError(f"{project.told['scheme']}: {error}") from None
+    if project.collector is None:
+        return
+    from inspect import signature
+
+    from dpcore.cli.reports import serve
+
+    known = [name for name in signature(serve).parameters if name != "schemes"]
+    if unknown := project.collector.keys() - set(known):
+        raise UpError(f"{FILE}: [collector] has no key {min(unknown)}; it has {', '.join(known)}")
+    _check_free(str(project.collector.get("port", COLLECTOR_PORT)), "the collector's port")
+
+
+def _collecting(scheme: str, told: Mapping[str, Any]) -> str:
+    """The command of a collector with these options; a list is an option more than once."""
+    words = ["dpcore.cli", "serve", scheme]
+    for name, value in told.items():
+        for each in value if isinstance(value, list) else [value]:
+            words += [f"--{name.replace('_', '-')}", str(each)]
+    return shlex.join(words)
+
+
+def _keep_to_owner(home: Path) -> None:
+    """Let nobody else into Prefect's folder: it has runs' parameters, logs and the key; an older version let others in."""
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        is_prefects = any(path for pattern in _PREFECTS for path in home.glob(pattern))
+        if home.stat().st_mode & stat.S_ISVTX or (any(home.iterdir()) and not is_prefects):
+            raise UpError(
+                f"PREFECT_HOME must be a folder for Prefect alone, got {home}, which holds other things; name another"
+            )
+        home.chmod(0o700)
+        (home / "storage").mkdir(mode=0o700, exist_ok=True)  # what a worker's runs keep there
+        for path in (path for pattern in _PREFECTS for path in home.glob(pattern)):
+            if path.is_file() and not path.is_symlink():
+                path.chmod(path.stat().st_mode & 0o700)
+    except OSError as error:
+        raise UpError(f"PREFECT_HOME must be a folder of your own, got {home}: {error.strerror}") from error
+
+
+def _check_free(port: str, name: str = "PREFECT_SERVER_API_PORT") -> None:
+    """Refuse a port that is taken: another server's health would be taken for ours.  name: where it is set."""
+    if not port.isdigit() or not 0 < int(port) < 65_536:
+        raise UpError(f"{name} must be a port between 1 and 65535, got {port!r}")
+    with socket.socket() as probe:
+        if probe.connect_ex((HOST, int(port))) == 0:
+            raise UpError(f"port {port} is taken; stop what runs there, or set {name} to another one")
+
+
+class _Service:
+    """What `python -m` runs beside us and is started again when it ends by itself; what it says goes to a file.
+
+    It has a session of its own, so that Ctrl-C reaches us first and order is kept.
+    """
+
+    def __init__(self, name: str, command: str, environment: Mapping[str, str], *, umask: int = _UMASK) -> None:
+        self.log = Path(environment["PREFECT_HOME"]) / f"{name}.log"
+        self.name, self._command, self._environment, self._umask = name, command, dict(environment), umask
+        self._starts: list[float] = []
+        self._due: float | None = None  # when it is started again, once it has ended
+
+    def __enter__(self) -> _Service:
+        self._starts.append(time.monotonic())
+        self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(self.log, "ab", opener=_for_owner) as log:
+            self._said = log.tell()
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", *shlex.split(self._command)],
+                env=self._environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                umask=self._umask,
+                preexec_fn=_ends_with_us(os.getpid()),
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.status is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_GRACE)
+            except subprocess.TimeoutExpired:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+
+    @property
+    def status(self) -> int | None:
+        """The exit status; None while it runs."""
+        return self._process.poll()
+
+    def last_words(self) -> str:
+        """Why it ended, as it said in a line of ours since it was started; '' where it did not."""
+        with open(self.log, "rb") as log:
+            log.seek(self._said)
+            lines = log.read().decode(errors="replace").splitlines()
+        last = next((line for line in reversed(lines) if line.startswith(_REFUSES)), "")
+        return "".join(mark for mark in last if mark.isprintable()).partition(": ")[2].rstrip(".")
+
+    def keep_up(self) -> None:
+        """Start it again if it has ended: at once, but after a pause where it ends again and again."""
+        if self.status is None:
+            return
+        now = time.monotonic()
+        if self._due is None:
+            often = sum(now - start < _WATCHED for start in self._starts)
+            pause = _PAUSE if often > _RESTARTS else 0
+            times, when = (f", {often} times in {_WATCHED} s", f" in {pause} s") if pause else ("", "")
+            said = f": {words}" if (words := self.last_words()) else ""
+            print(
+                f"the {self.name} ended with status {self.status}{times}{said}; started again{when}, see {self.log}",
+                flush=True,
+            )
+            self._due = now + pause
+        if now >= self._due:
+            self._due = None
+            self.__enter__()
+
+
+def _ends_with_us(us: int) -> Callable[[], None]:
+    """Return what lets a process be told to end when we do, however that is; on Linux, elsewhere it goes on."""
+    if not sys.platform.startswith("linux"):
+        return lambda: None
+    prctl = ctypes.CDLL(None).prctl
+
+    def settle() -> None:
+        prctl(_PARENT_DEATH, signal.SIGTERM)
+        if os.getppid() != us:  # we ended before that
+            os._exit(1)
+
+    return settle
+
+
+def _for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _python(command: str, environment: Mapping[str, str]) -> str:
+    """Run `python -m` something to its end and return what it said."""
+    done = subprocess.run(
+        [sys.executable, "-m", *command.split()],
+        env=dict(environment),
+        capture_output=True,
+        text=True,
+        umask=_UMASK,
+    )
+    if done.returncode:
+        lines = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["nothing was said"]
+        last = lines[-1].strip()
+        if last.startswith(_SAID):
+            raise UpError(last.removeprefix(_SAID))
+        raise UpError(f"`python -m {command}` failed: {last}; run it by hand to see everything")
+    return done.stdout.strip()
+
+
+def _wait_until_healthy(port: str, server: _Service) -> None:
+    def is_healthy() -> bool:
+        try:
+            with urlopen(f"http://{HOST}:{port}/api/health", timeout=2) as answer:
+                return bool(answer.status == 200)
+        except (URLError, OSError):
+            return False
+
+    _wait_until(is_healthy, server)
+
+
+def _wait_until_listening(port: int, collector: _Service) -> None:
+    def is_listening() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex((HOST, port)) == 0
+
+    _wait_until(is_listening, collector)
+
+
+def _wait_until(is_ready: Callable[[], bool], service: _Service) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        if service.status is not None:
+            said = service.last_words()
+            why = f": {said}" if said else f"; {service.log} says why"
+            raise UpError(f"the {service.name} ended at once with status {service.status}{why}")
+        if is_ready():
+            return
+        time.sleep(0.3)
+    raise UpError(f"the {service.name} was not healthy after {_PATIENCE} s; the machine may be too busy, try again")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""The steps of a round as Prefect's tasks, and the hands that carry them out in the order of `dpcore.rounds.steps.sequence`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from prefect import runtime, unmapped
+
+from dpcore.protocol.scheme import Scheme
+from dpcore.rounds import round_lock
+from dpcore.rounds.run import Run, newest
+from dpcore.rounds.steps import aggregation, estimation, landing, minimum_clients, preparation, privatization
+
+from ..settings import CollectSettings, NamedRound, RoundSettings
+from . import permitted_folders
+from .stage import WRITES, flow_run_id, follow, scheduled_day, stage
+from .task_runner import BATCHES, batches, each, flat
+
+
+def turn(settings: RoundSettings | CollectSettings) -> AbstractContextManager[None]:
+    """Return the turn of the round that `prepare` prepares: until its end nobody else carries it out, by flow or command."""
+    return round_lock.turn(settings.scheme, _self(), **_told(settings))
+
+
+def turn_of(run: Run) -> AbstractContextManager[None]:
+    """Return the turn of a run that was found."""
+    permitted_folders.check(run)  # before anything is made beside the warehouse that it names
+    return round_lock.turn_of(run, _self())
+
+
+def _self() -> str:
+    return f"{runtime.flow_run.flow_name} {runtime.flow_run.name}"
+
+
+def _told(settings: RoundSettings | CollectSettings) -> dict[str, Any]:
+    """The round defaults to the day the run was scheduled for, so that a late or repeated run belongs to its own day."""
+    own = {"round_": settings.round, "day": scheduled_day()}
+    return {**own, **settings.model_dump(exclude={"scheme", "round"})}
+
+
+@stage("prepare", seconds=WRITES)
+def prepare(settings: RoundSettings | CollectSettings) -> Run:
+    """Check everything that can be checked before work starts, and return the run."""
+    return preparation.prepare(settings.scheme, flow_run_id=flow_run_id(), **_told(settings))
+
+
+@stage("find", run_name="find-{settings.round}")
+def find(settings: NamedRound) -> Run:
+    """Return the newest run of a collected round."""
+    return newest(Scheme.from_toml(settings.scheme), settings.round, settings.data)
+
+
+@stage("privatize", run_name="privatize-{shards[0]:05d}", seconds=None)
+def privatize_batch(run: Run, shards: list[int]) -> list[Path]:
+    """Simulate the people of some shards, let each privatize its record, and return the files of their reports."""
+    return each(privatization.privatize_shard, run, shards)
+
+
+@stage("privatize-records", seconds=4 * 3600)
+def privatize_records(run: Run) -> list[Path]:
+    """Privatize a file of records, each once, and return the files of their reports."""
+    return privatization.privatize_records(run)
+
+
+@stage("aggregate", run_name="aggregate-{reports[0].stem}", seconds=None)
+def aggregate_batch(run: Run, reports: list[Path]) -> list[Path]:
+    """Aggregate some files of reports, each by itself, and return the files of the aggregates."""
+    return each(aggregation.aggregate_file, run, reports)
+
+
+@stage("merge", seconds=3600)
+def merge(run: Run, parts: list[Path]) -> Path:
+    """Merge the parts' aggregates, each once, as a tree of merges of 32, and return the file of the whole."""
+    parts = sorted(set(parts))
+    while len(parts) > BATCHES:
+        parts = each(aggregation.merge_some, run, batches(parts, size=BATCHES))
+    return aggregation.merge(run, parts)
+
+
+@stage("count-clients")
+def reason(run: Run) -> str:
+    """Return why a round waits, '' where it has clients enough."""
+    return minimum_clients.reason(run)
+
+
+@stage("wait", seconds=WRITES)
+def wait(run: Run) -> None:
+    """Land that a round waits."""
+    minimum_clients.wait(run)
+
+
+@stage("estimate", seconds=1800)
+def estimate(run: Run) -> Path:
+    """Estimate everything from the merged aggregate and return the folder of the tables to land."""
+    return estimation.estimate(run)
+
+
+@stage("draw")
+def draw(run: Run) -> dict[str, Path]:
+    """Draw pictures of each attribute and return name -> file."""
+    return landing.draw(run)
+
+
+@stage("land", seconds=WRITES)
+def land(run: Run) -> Path:
+    """Land the run in the warehouse, in one transaction, and return the warehouse's file."""
+    return landing.land(run)
+
+
+# By the names of dpcore's functions; those of which there are many come with the word for what is done.
+_ONE = {task.fn.__name__: task for task in (privatize_records, merge, reason, wait, estimate, draw, land)}
+_EACH = {"privatize_shard": (privatize_batch, "privatized"), "aggregate_file": (aggregate_batch, "aggregated")}
+
+
+class Tasks:
+    """Hands that make every step a task; of pieces some together, which follow each other without waiting for the rest."""
+
+    def one(self, step: Callable[..., Any], run: Run, *given: Any) -> Any:
+        return _ONE[step.__name__](run, *given)
+
+    def each(self, steps: Sequence[Callable[..., Any]], run: Run, items: Sequence[Any]) -> list[Path]:
+        made: Any = batches(items)
+        phases = {}
+        for step in steps:
+            task, done = _EACH[step.__name__]
+            phases[done] = made = task.map(unmapped(run), made)
+        follow(run, **phases)
+        return flat(made.result())
