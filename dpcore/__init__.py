@@ -1,4 +1,24 @@
-"""Local differential privacy, from one person's record to honest estimates.  Start with `pipeline.py`."""
+"""Local differential privacy, from one person's record to honest estimates.  Start with `pipeline.py`.
+
+Modules:
+    _random: sources of randomness, always passed as an argument
+    audit/: privacy audits: exact loss by enumeration, and attacks on the client's own code
+    cli/: the command line `ldpflow`
+    client: the client half: one record to one report
+    collector/: the HTTP service that hands out schemes and takes reports
+    errors: the exceptions of dpcore and the range checks that raise them
+    estimation/: estimates with uncertainty from aggregates
+    functionals/: functionals of a density or a joint distribution, with their influence functions
+    laboratory/: studies, benchmarks and reproductions, in a checkout only
+    mechanisms/: local randomizers: client half, aggregator half, certificate
+    pipeline: the whole protocol on one page: privatize, aggregate, simulate, estimate, run
+    populations/: simulated populations with known distributions, and readers of record files
+    privacy/: budgets, ledgers, memoization, odds, and amplification by shuffling
+    protocol/: what clients and aggregator agree on and exchange: schemes, reports, aggregates
+    results/: tables, warehouse, checks, charts and pages of landed rounds
+    rounds/: the steps of a round on a folder, and what surrounds rounds
+    wire/: serialization: reports, aggregates, bundles and ledgers as bytes and files
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,14 @@
 Here: the exact loss of every attribute by enumeration, what an attacker finds who has reports alone or asks again and again,
 and the certificate.  Not here: what mechanisms certify of themselves (`mechanisms`), when an audit is made and landed
 (`rounds`).  May import client, protocol, mechanisms, privacy and errors; its arithmetic is its own.
+
+Modules:
+    attacks/: attacks on reports: empirical lower bounds of epsilon, averaging, and tests of the reports' distribution
+    certificate: the audit certificate as Markdown, JSON and rows of `checks`
+    enumeration/: exact privacy loss by enumeration of the integers that clients draw with
+    findings: result types of an audit
+    full_audit: both halves of an audit, enumeration and attacks
+    publication: central epsilon by shuffling of a round, and its conditions
 """
 
 from dpcore.audit.certificate import at_most, averaged, check_rows, to_json, to_markdown

@@ -3,6 +3,20 @@
 Here: commands, their options, and printing.  Not here: arithmetic, and Prefect (`flows`).  A command imports what it needs when
 it is called, so that help is shown before anything is loaded.  May import all of dpcore; the laboratory in commands of studies
 alone.  These, `benchmark` and `reproduce`, exist in a checkout only: no wheel contains the laboratory.
+
+Modules:
+    __main__: entry point of `python -m dpcore.cli`
+    follow_up: `ldpflow scheme --from`: the scheme of a second round
+    odds: odds of reports, printed
+    options: options that several commands share
+    printing: tables and progress in the terminal
+    projects: commands of a project: init, up, deploy, status, watch, backup, restore
+    queries: commands on landed rounds: query, show, export, publish
+    reports: commands on reports: privatize, receive, serve, key
+    round_summary: summary printed after a round
+    rounds: commands of rounds: run, collect, estimate, backfill, cleanup, forget
+    schemes: commands on schemes: scheme, plan, audit
+    studies: commands of studies, in a checkout only: reproduce, benchmark
 """
 
 from __future__ import annotations

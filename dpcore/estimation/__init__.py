@@ -3,4 +3,23 @@
 Here: what an estimate is, the estimators and the inference they call.  Not here: schemes and reports, of which an estimator
 sees a model and counts; the functionals themselves.  An estimator is a file of `density`, `discrete`, `frequency` or `joint`,
 found by its `titles`, which the mechanisms that it reads declare.  May import mechanisms, functionals and errors.
+
+Modules:
+    coherent_cdf: one distribution function for everything that is reported of one numeric attribute in one round
+    consistency: projections onto the simplex and onto densities
+    density/: density estimators of numeric attributes, and what they estimate
+    diagnostics/: evidence behind an estimate: fit, discreteness, efficiency, and sensitivity to malicious clients
+    disclosure_control: which groups are large enough to be shown
+    discrete/: distributions of numeric attributes with declared support points
+    estimator: the estimator interface
+    estimators: the public names of estimators and level rules
+    frequency/: frequencies of categorical attributes
+    functional_estimate: the estimate of one functional, with its interval or the reason for a refusal
+    groups: groups of an aggregate: report counts and refusals
+    inference/: confidence intervals and bands of functionals, and comparisons of estimates
+    joint/: two attributes together: what pairs of reports say of their joint law
+    registry: every estimator by its name in schemes
+    requirements: whether a scheme's attributes can be estimated as declared
+    thresholds: the constants of density estimation that somebody chose
+    weighting/: weighting by public labels: raking, weighted estimates and their variance
 """

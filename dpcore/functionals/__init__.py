@@ -3,6 +3,19 @@
 Here: value, range, unit, words and influence of each; which there are (`KINDS`), and their names, which are read here alone.
 A new one is a file that declares it, and its line in `KINDS`.  Not here: densities that are estimated, and error bars
 (`estimation`).  May import errors; scipy only where a value is computed, as a scheme's reader asks for names.
+
+Modules:
+    axis: the cells of one of two attributes
+    base: the functional interface: value, influence, curvature
+    distance: Wasserstein distances and Kullback-Leibler divergence
+    entropy: differential entropy
+    fisher: Fisher information for location
+    group: a functional of one category's respondents
+    integral: integrals of powers and of squared derivatives
+    joint: functionals of two attributes: covariance, correlation, conditional means
+    linear: moments, proportions and density values
+    quantile: quantiles
+    reference: reference distributions of distances
 """
 
 from __future__ import annotations

@@ -3,6 +3,26 @@
 Here: both halves of each, what it certifies, the bases and tables it needs, and how the statistics depend on the density. Not
 here: what was agreed on (`protocol`), estimates (`estimation`), whether the promise is kept (`audit`).  May import privacy and
 errors, and where randomness comes from.
+
+Modules:
+    _kernels: loops over reports, compiled by numba where it is installed
+    base: the mechanism interface
+    bases/: functions on an interval, each with an explicit dual
+    calibration/: what keeps a promise and at what price: integer tables, exact sensitivities
+    categorical/: mechanisms of categorical attributes: frequency oracles
+    choice: the choice of `mechanism = "auto"`
+    declaration: the decorator that declares a mechanism's options and estimators
+    fisher_information: information that reports carry about a discrete distribution
+    joint/: mechanisms of two attributes in one report, and joint counts
+    noise/: exact discrete noise
+    numeric/: mechanisms of numeric attributes: waves and wavelets
+    observation_model: how statistics depend on the distribution of inputs
+    odds: odds ratio and total variation of a mechanism's reports
+    parameters: integer parameters read from a scheme
+    registry: every mechanism by its name in schemes
+    report_sums: validation and counts of reports, shared by the aggregator halves
+    reports: the reports of many clients as flat integers
+    stated/: channels of other systems, stated in a scheme
 """
 
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism

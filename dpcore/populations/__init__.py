@@ -2,6 +2,15 @@
 
 Here: laws, the people of each sample scheme, and files of records.  Not here: what becomes of a record (`client`, `pipeline`).
 May import wire's files, protocol and errors.
+
+Modules:
+    base: a population: a mixture over one categorical attribute
+    consumer_expenditure: simulated households of the Consumer Expenditure survey
+    distributions: distributions of one attribute
+    formats: record files of every format as Arrow tables
+    inspection: what a file of records holds for a scheme, counted before anything is privatized
+    records: records from CSV, Parquet and JSON lines
+    registry: populations by scheme
 """
 
 from dpcore.populations.base import Population

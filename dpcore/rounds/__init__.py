@@ -2,4 +2,20 @@
 
 Here: the steps of a round, backfill, cleanup, certificates, the outbox of records, and the planner.  Not here: a number
 (pipeline, estimation) or a table's columns (results).  The only writer of a run's folder.  May import all but the laboratory.
+
+Modules:
+    audit_run: an audit of scheme files, with certificate and landing
+    defaults: defaults of rounds, light to import
+    exchange/: reports to and from other machines
+    follow_up: a second round that follows a first
+    maintenance/: backfill of missing rounds, backup and cleanup
+    planning/: the expected error before a round, and the clients or epsilon that an error needs
+    population_margins: population margins from a CSV file
+    project: a team's project folder and its `ldpflow.toml`
+    publication: central epsilon of a round, as it lands
+    round_lock: one run of a round at a time
+    round_names: names of rounds
+    run: the state machine of a run: `STEPS`, plan and states
+    settings: every option of a round, declared once
+    steps/: the steps of a round, in the order of `sequence`
 """

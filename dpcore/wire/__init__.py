@@ -3,6 +3,23 @@
 Here: bytes and files, written whole and read with suspicion, where files are, and locks on them.  Not here: what a report
 means (`protocol`), HTTP (`collector`), which step reads which file (`rounds`).  May import protocol, mechanisms and errors; a
 door to pyarrow.
+
+Modules:
+    arrow_stream: many reports as an Arrow stream, validated
+    bundle: the client bundle
+    files: files written whole, here or in an object store
+    inbox: which report files a round counts
+    json_lines: reports as JSON lines
+    json_report: one report as JSON, validated
+    ledger_file: a ledger as a file
+    ledgers: a folder of ledgers
+    locks: locks of the operating system
+    object_store: paths in S3
+    parquet_aggregates: aggregates as Parquet
+    parquet_reports: report batches as Parquet
+    parquet_schema: the columns of report files
+    payload: one attribute's report as bytes
+    report_ids: report ids and tokens of files, to find duplicates
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 """The flows of studies, made of one body: rows of `benchmarks`, pictures, the aims, and a page of them in Prefect's UI.
 
 A retried or repeated run goes on where it was.
+
+Modules:
+    settings: parameters of the flows of studies
 """
 
 from __future__ import annotations

@@ -1,1 +1,10 @@
-"""Exact privacy loss by enumeration of the integers that clients draw with."""
+"""Exact privacy loss by enumeration of the integers that clients draw with.
+
+Modules:
+    additive_noise: largest loss of additive noise over all pairs of input cells
+    attribute_pairs: loss of the two reports of a pair of attributes together
+    exact_loss: exact loss of every attribute of a scheme
+    finite_channel: largest likelihood ratio of a finite channel
+    gaussian_noise: epsilon of Gaussian noise at a delta
+    loss: privacy losses as exact numbers
+"""

@@ -1,6 +1,22 @@
 """The studies: a module each, whose class of the same name declares all of it (`study.Study`), and a line here.
 
 The command `ldpflow benchmark NAME`, its options, a flow's form, the rows, the table and the page are made of that.
+
+Modules:
+    accuracy: the accuracy study: errors of densities
+    collector: how many reports a second a collector takes over HTTP
+    coverage: the coverage study: how often nominal 95 % intervals hold the truth, how long they are
+    joint: the study of two attributes together: coverage of nominal 95 % intervals
+    landing: rows of studies into a warehouse and out of it, landed as they are made and gone on with
+    option: what a study can be asked, said with the field: of it are made the command's option
+    points: the study of values on points
+    poisoning: the study of malicious clients: what they gain beside what theory says
+    profile: where the processor time and the memory of a round go, step by step
+    rates: the study of rates: how errors fall as n epsilon^2 grows, beside what theory says
+    rectangles: the study of rectangles: mean squared errors of shares of two numbers' ranges together
+    reproduce: the documents' tables and figures: measured where the warehouse lacks them, drawn
+    speed: the study of speed: clients, reports and rounds a second
+    study: what a study is: what it can be asked, its pieces of work, its rows, its table
 """
 
 STUDIES = {  # name of the module and of the command -> what the command does, which its help begins with

@@ -1,4 +1,15 @@
-"""Releases by a trusted curator, one mechanism a file, named as the literature names them: baselines for the local ones."""
+"""Releases by a trusted curator, one mechanism a file, named as the literature names them: baselines for the local ones.
+
+Modules:
+    base: what every mechanism of a trusted curator is: it reads all records, and releases once
+    densities/: densities released by a trusted curator
+    differencing: the differencing attack: two innocent counts, one with and one without a person
+    exponential/: exponential mechanisms of a trusted curator, and mechanisms built on them
+    laplace_mechanism: the Laplace mechanism in k dimensions, report noisy max, and the most common value
+    majority: what privacy costs a vote
+    queries: what is asked of a database: counts, sums, means and histograms, on an integer lattice
+    truncated_mean: the truncated mean in R^d under Kullback-Leibler
+"""
 
 from dpcore.laboratory.central.base import CuratorMechanism, DensityRelease
 from dpcore.laboratory.central.densities.distances import Distances, kolmogorov_smirnov, squared_l2

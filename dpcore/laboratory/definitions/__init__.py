@@ -1,4 +1,14 @@
-"""Definitions of privacy: what a finite channel keeps under each, exactly, and how they imply one another [BarberDuchi2014]."""
+"""Definitions of privacy: what a finite channel keeps under each, exactly, and how they imply one another [BarberDuchi2014].
+
+Modules:
+    channel: a finite channel in exact fractions: what is said given what is true
+    divergences: divergences of two laws on finitely many outputs, sum q phi(p / q)
+    gaussian: a Gaussian around a mean: (epsilon, delta)-private for every epsilon
+    order: the order of channels by what they tell
+    parameters: what a finite channel keeps under each definition of privacy
+    promise: promises: what (epsilon, delta) implies of tests, of groups, of several releases
+    testing: trade-off curves: the least error of the second kind that any test can have
+"""
 
 from dpcore.laboratory.definitions.channel import Channel, on_databases, release_one_at_random
 from dpcore.laboratory.definitions.divergences import (

@@ -1,1 +1,10 @@
-"""What keeps a promise and at what price: integer tables, exact sensitivities, allocations and level laws."""
+"""What keeps a promise and at what price: integer tables, exact sensitivities, allocations and level laws.
+
+Modules:
+    allocation: allocation of a budget to levels
+    level_sampling: the distribution of levels
+    purposes: wave designs by purpose
+    sensitivity: exact sensitivities by enumeration
+    tables: integer coefficient tables
+    wave_design: constants of the dyadic wave by epsilon
+"""

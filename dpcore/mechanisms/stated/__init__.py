@@ -1,1 +1,8 @@
-"""Channels of other systems, stated in a scheme."""
+"""Channels of other systems, stated in a scheme.
+
+Modules:
+    bit_vectors: stated bits, as in RAPPOR
+    channel_weights: validation and privacy loss of stated weights
+    declarations: the keys of a scheme that state a channel
+    stated_channel: the mechanism of a stated channel
+"""

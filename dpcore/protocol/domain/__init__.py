@@ -1,1 +1,9 @@
-"""Domains of attributes and labels, and pairs of attributes."""
+"""Domains of attributes and labels, and pairs of attributes.
+
+Modules:
+    bins: categories that are ranges of a number
+    joint_attribute: two columns in one report
+    label: public labels of clients
+    pairs: pairs of attributes with joint counts
+    support_points: bounds and support points of a numeric attribute
+"""

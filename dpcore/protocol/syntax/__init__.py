@@ -1,1 +1,12 @@
-"""The text of a scheme: its keys, how they are read, and the canonical form."""
+"""The text of a scheme: its keys, how they are read, and the canonical form.
+
+Modules:
+    attribute_table: the table of one attribute, read and written
+    attribute_types: attribute types that stand for another, such as boolean
+    canonical: the text of a scheme, read and written
+    fields: numbers and names in schemes and messages
+    json_schema: the JSON schema of scheme files
+    keys: every key of a scheme: type, range, default and description
+    mechanism_design: the mechanism of an attribute that names none, and its integers
+    toml_writer: TOML in one spelling
+"""

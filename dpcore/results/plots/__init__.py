@@ -1,4 +1,22 @@
-"""Pictures: each takes rows of a table and an Axes, and returns the Axes.  The door to matplotlib."""
+"""Pictures: each takes rows of a table and an Axes, and returns the Axes.  The door to matplotlib.
+
+Modules:
+    attribute: the pictures of one attribute
+    audit: pictures of an audit
+    canvas: layout of a figure
+    comparison: differences with their intervals
+    density: densities with their bands
+    differences: pictures of changes and of group differences
+    discrete_distribution: distributions on support points
+    distribution: distribution functions with simultaneous bands
+    frequency: frequencies with their intervals
+    functional: functionals with their intervals
+    inline: a figure as an element of a page
+    joint: pictures of two attributes
+    picture_kind: what a kind of picture is
+    style: the style of all pictures
+    truth: true values of simulated populations
+"""
 
 from dpcore.results.plots.attribute import PICTURES, attribute_pictures
 from dpcore.results.plots.audit import plot_audit, plot_averaging

@@ -1,1 +1,11 @@
-"""Tables of a round: the rows that land in the warehouse."""
+"""Tables of a round: the rows that land in the warehouse.
+
+Modules:
+    comparisons: rows of `comparisons`, between rounds and between groups
+    functional_rows: a functional estimate as a row, and back
+    joint_tables: tables of two attributes
+    largest_categories: the largest categories, with intervals valid after selection
+    round_tables: every table of a round: estimates, budgets, truths
+    simultaneous_bands: curves with simultaneous bands
+    spending: what clients have spent, as far as a collector knows
+"""

@@ -1,1 +1,6 @@
-"""Estimates in words, for the terminal, pages and pictures."""
+"""Estimates in words, for the terminal, pages and pictures.
+
+Modules:
+    joint_phrases: estimates and tests of two attributes in words
+    phrases: an estimate in words: unit, rounding, verdict
+"""

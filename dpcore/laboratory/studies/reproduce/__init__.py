@@ -2,6 +2,14 @@
 
 One module a document.  `FIGURES` is the registry of all: name -> figure.  A name is what `ldpflow reproduce` takes, the method
 of its rows in `benchmarks` and the picture's file.
+
+Modules:
+    barber_duchi: what definitions of privacy cost and allow, of [BarberDuchi2014] and [Duchi2018]
+    garivier: the examples of [Garivier2022]: Warner's survey, votes, the price of a mean, noisy max
+    hu: the three queries of [HuOverview], and its two implications
+    szabo: the theorems of [Szabo2024]: derivatives, smooth functionals, the elbow, Lepski's rule
+    theory: theory beside what is measured: two stages [Butucea2023], lower bounds [BarberDuchi2014]
+    wasserman_zhou: the figure, the two tables and the bounds of [WassermanZhou2010]
 """
 
 from __future__ import annotations

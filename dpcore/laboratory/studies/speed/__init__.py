@@ -2,6 +2,16 @@
 
 A ratio is formed within one repetition, one contestant after the other on one core, and of processor time, so that whatever
 else the machine does it does to both.  Values are medians over repetitions, with the interval of the median.
+
+Modules:
+    aims: what the study of speed is to show, and whether it does
+    clients: clients per second: bulk privatization beside PCG64's draws
+    memory: whole rounds of simulated people, each in a process of its own
+    peers: the peers' packages, measured in an environment of their own by `peers/script.py`
+    records: what people wait for who have a file of records: names read, beside integer codes
+    reports: reports aggregated per second: in memory beside numpy's bincount
+    rounds: how rounds' time grows with their clients: drawn from the law, where it should not
+    table: what the parts of the study share: a rate, rows of `benchmarks`, and one core
 """
 
 from __future__ import annotations

@@ -1,1 +1,7 @@
-"""Known distributions that studies draw from."""
+"""Known distributions that studies draw from.
+
+Modules:
+    densities: the densities that accuracy is measured on: laws on [0, 1] whose every quantity is known
+    discrete_distributions: laws of values as surveys have them, on points that the scheme names: counts, ages
+    joint_distributions: laws of two attributes for the study of associations: numbers and categories
+"""
