@@ -12,8 +12,7 @@ found to be, only on how fine the functional looks and what that costs.  It is t
 Where f vanishes and the derivative has no bound, t may be of a density which does not (`bounded_influence`); u has the rest.
 
 Values at a point (`Influence.points`) have no weight that a span could see: every finer one costs a power of its width.  Their
-interval holds, beside the corrected value's, those of all priors that the data do not reject, each the posterior's own: what
-the coarsest span blurs is within what the roughest of these allows, and where smoothness misleads the span says so.
+interval holds, beside the corrected value's, those of all priors that the data do not reject, each the posterior's own.
 
 Values within an input cell give the same reports; what that leaves open is in the errors (`binning_error`).  Where reports say
 that values are concentrated on few points (`discreteness`), shares and quantiles have intervals for every distribution
