@@ -165,7 +165,7 @@ def _scheme_page(audit: SchemeAudit, day: str, version: str, pictures: Mapping[s
         f"{verdict}  {audit.broken[0]}." if audit.broken else verdict,
         f"- scheme digest: `{audit.digest}`\n- made: {day} (UTC), by ldpflow {version}\n"
         f"- a client's total in a round: epsilon = {at_most(audit.kept)}, promised {audit.promised.text} ({_whole(audit)})"
-        + (f"\n- sent in clear, which epsilon does not cover: {in_words(audit.in_clear)}" if audit.in_clear else ""),
+        + (f"\n- public, not covered by epsilon: {in_words(audit.in_clear)}" if audit.in_clear else ""),
         _MEANING,
     ]
     lines = [

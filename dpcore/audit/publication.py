@@ -67,17 +67,17 @@ class Crowd:
     def words(self) -> str:
         """The whole figure with its condition, a sentence without its full stop."""
         if self.whole is None:
-            return "what is published tells no less than the local epsilon says: " + "; ".join(self.refusals)
+            return "publishing only aggregates: no less than the local epsilon, because " + "; ".join(self.refusals)
         return (
-            f"published with {self.reports - 1:,} others{self.group}, all answers of a client tell epsilon = "
-            f"{upward(self.whole.epsilon)} at most but for delta = {self.whole.delta:g}, {CONDITION}"
+            f"publishing only aggregates: (epsilon {upward(self.whole.epsilon)}, delta {self.whole.delta:g}) by shuffling, if "
+            f"{self.reports:,} clients report{self.group} {CONDITION}"
         )
 
 
 def planned(scheme: Scheme, clients: int | None = None) -> Crowd:
     """Return what a round of so many clients, or as planned, publishes; groups by label are taken to be alike."""
     groups = math.prod(len(label.categories) for label in scheme.labels.values())
-    group = f" in each of {groups} groups by label, were they alike" if groups > 1 else ""
+    group = f" in each of {groups} groups by label" if groups > 1 else ""
     return replace(crowd(scheme, max(1, (clients or scheme.clients) // groups)), group=group)
 
 

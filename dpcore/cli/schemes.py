@@ -101,7 +101,7 @@ def scheme(
         if canonical:
             print(parsed.canonical, end="")
             continue
-        columns = ("attribute", "asks", "mechanism", "epsilon", "kept", "published")
+        columns = ("attribute", "asks", "mechanism", "epsilon", "certified loss", "by shuffling")
         table = new_table(f"{parsed.name}  {parsed.digest[:16]}", *columns)
         published = publication.planned(parsed)
         for name, attribute in parsed.attributes.items():
@@ -109,16 +109,20 @@ def scheme(
             mark = "<=" if certificate.holds else ">"
             promise = "e^epsilon" if certificate.kind == "ratio" else "epsilon"
             bound = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
-            bound = bound if attribute.budget.is_finite else "nothing"
+            bound = bound if attribute.budget.is_finite else "none: no limit"
             figure = published.attributes.get(name)
-            told = "refused" if figure is None else upward(figure.epsilon)
-            table.add_row(name, _asks(attribute), attribute.mechanism.name, attribute.budget.text, bound, told)
+            central = "no figure" if figure is None else upward(figure.epsilon)
+            table.add_row(name, _asks(attribute), attribute.mechanism.name, attribute.budget.text, bound, central)
         for name, label in parsed.labels.items():
-            table.add_row(name, _asks(label), "sent in clear", "-", "nothing", "all")
+            table.add_row(name, _asks(label), "none: public", "-", "none", "none")
         show(table)
         for name, why in _taken(files[0]).items():
-            print(f"{name}: {parsed.attributes[name].mechanism.name}, since {why}")
-        total = "the sum over attributes" if parsed.reporting == "all" else "the dearest unit; a client reports one"
+            print(f"{name}: {parsed.attributes[name].mechanism.name}, {why}")
+        total = (
+            "the sum over attributes"
+            if parsed.reporting == "all"
+            else "the largest loss of a unit; a client reports one unit"
+        )
         print(f"digest  {parsed.digest}")
         for line in unbounded(parsed):
             print(line)
@@ -126,14 +130,14 @@ def scheme(
             bundle = write_bundle(data / "bundles" / parsed.digest[:16], parsed).parent
             print(f"bundle  {relative(str(bundle))}")
         else:
-            print("bundle  none: nobody is asked by stated channels; `ldpflow receive` takes their reports")
+            print("bundle  none: reports of stated channels come from elsewhere; convert them with `ldpflow receive`")
         delta = f", delta = {float(parsed.delta):g}" if parsed.delta else ""
         spent = f"{parsed.epsilon:.4f}{delta}" if parsed.budget.is_finite else "infinity"
-        print(f"each client spends epsilon = {spent} in total a round ({parsed.budget.text}; {total})")
+        print(f"each client: local epsilon {spent} per round ({parsed.budget.text}; {total})")
         print(published.words)
         if parsed.labels:
             sizes = {name: len(label.categories) for name, label in parsed.labels.items()}
-            print(f"sent in clear, which epsilon does not cover: {in_words(sizes)}")
+            print(f"public, not covered by epsilon: {in_words(sizes)}")
         show_odds(tell(scheme_odds(parsed, rounds), texts), odds)
 
 

@@ -123,7 +123,7 @@ def test_who_hides_more_in_a_label_or_heeds_it_is_found(
 
 def test_a_certificate_names_what_epsilon_does_not_cover() -> None:
     found, plain = (audit.audit_scheme(Scheme.from_toml(text)) for text in (TEXT + LABELS, TEXT))
-    told = "sent in clear, which epsilon does not cover: region (3 categories), sex (2 categories)"
+    told = "public, not covered by epsilon: region (3 categories), sex (2 categories)"
     assert told in audit.to_markdown([found], "2026-11-24", "1")
     assert "in clear" not in audit.to_markdown([plain], "2026-11-24", "1")
     (as_json,) = json.loads(audit.to_json([found], "2026-11-24", "1"))["certificates"]

@@ -161,7 +161,7 @@ def test_export_and_estimate_again(ran: Path) -> None:
 def test_scheme_prints_digest_and_total(tmp_path: Path) -> None:
     done = ldpflow("scheme", SCHEME, at=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "each client spends epsilon = 5.0986 in total a round (4 + ln 3" in done.stdout
+    assert "each client: local epsilon 5.0986 per round (4 + ln 3" in done.stdout
 
 
 def test_scheme_says_which_mechanism_was_taken_and_why(tmp_path: Path) -> None:
@@ -169,8 +169,8 @@ def test_scheme_says_which_mechanism_was_taken_and_why(tmp_path: Path) -> None:
     asked = number.format("x", "") + number.format("y", "degree = 1") + number.format("z", 'mechanism = "dyadic_wave"')
     (tmp_path / "s.toml").write_text(f'name = "s"\n{asked}', encoding="utf-8")
     said = ldpflow("scheme", "s.toml", at=tmp_path).stdout
-    assert "x: dyadic_wave, since none is named, and it is the default, of the least error\n" in said
-    assert "y: wavelet_laplace, since none is named, and it is the first that has degree\n" in said
+    assert "x: dyadic_wave, the default, with the lowest error\n" in said
+    assert "y: wavelet_laplace, the first mechanism with degree\n" in said
     assert "z: " not in said
 
 

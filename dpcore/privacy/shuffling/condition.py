@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from dpcore.errors import SchemeError
 
 CONDITION = (
-    "for whoever sees that alone, and if reports are deleted, have no tokens and are not remembered; whoever sees a report has "
-    "the local epsilon"
+    "and raw reports are deleted, carry no token and are not memoized; anyone who sees a report: the local epsilon"
 )
 CONDITION_OF_PAGE = (
     "while reports are deleted, carry no token and are drawn anew; whoever sees a report has the ε above"

@@ -195,16 +195,16 @@ _OWN[PLANE] = (
 
 
 _DEFAULTS = {
-    "numeric": "none is named, and it is the default, of the least error",
-    "categorical": "none is named, and it has the options that are given",
+    "numeric": "the default, with the lowest error",
+    "categorical": "the default with these options",
 }
 _AUTOMATIC = {
-    "categorical": "of all within 1 % of the least variance it has the smallest report",
-    LATTICE: "it has the least error that is to be expected of the planned clients",
+    "categorical": "the smallest report among mechanisms within 1 % of the lowest variance",
+    LATTICE: "the lowest expected error for the planned clients",
 }
 _DEFAULTS[BINNED], _AUTOMATIC[BINNED] = _DEFAULTS["categorical"], _AUTOMATIC["categorical"]
 _AUTOMATIC[CROSSED] = _AUTOMATIC["categorical"]
-_DEFAULTS[PLANE] = "none is named, and it is the only one for two numbers"
+_DEFAULTS[PLANE] = "the only mechanism for two numbers"
 _CHOSEN = ("categorical", BINNED, LATTICE, CROSSED)  # whose mechanism is chosen where none is named
 
 
@@ -262,7 +262,7 @@ def reason(table: Mapping[str, Any]) -> str:
     if _meant(kind, table) == AUTO:
         return _AUTOMATIC[kind]
     if _meant(kind, table) != next(iter(BY_KIND[kind])):
-        return f"none is named, and it is the first that has {', '.join(_telling(kind, table))}"
+        return f"the first mechanism with {', '.join(_telling(kind, table))}"
     return _DEFAULTS[kind]
 
 
