@@ -143,6 +143,7 @@ def scheme(
 
 def _asks(attribute: Attribute) -> str:
     """What may be answered, in short."""
+    from dpcore.protocol.domain.dates import date_text
     from dpcore.protocol.domain.support_points import name_of
     from dpcore.protocol.syntax.fields import listed
 
@@ -152,6 +153,9 @@ def _asks(attribute: Attribute) -> str:
     if attribute.bins is not None:
         edges = listed(tuple(map(name_of, attribute.bins)))
         asks = f"{len(attribute.bins) + 1} ranges, parted at {edges} {attribute.unit}".strip()
+    elif attribute.is_date:
+        asks = f"{date_text(float(attribute.lower))} to {date_text(float(attribute.upper))}"
+        asks += "" if attribute.points is None else f", {len(attribute.points)} values"
     elif attribute.is_numeric:
         asks = f"{float(attribute.lower):,g} to {float(attribute.upper):,g} {attribute.unit}".strip()
         asks += "" if attribute.points is None else f", {len(attribute.points)} values"

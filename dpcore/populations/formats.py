@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -320,7 +321,9 @@ def _text(value: Any) -> str | None:
     """A value as CSV would write it; None where there is none."""
     if value is None or isinstance(value, str):
         return value
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, (bool, date)):
+        return str(value).lower() if isinstance(value, bool) else value.isoformat()
+    return str(value)
 
 
 def _empty(fields: Iterable[pa.Field]) -> pa.Table:

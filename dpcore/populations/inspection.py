@@ -83,7 +83,7 @@ def inspect(path: str | Path, scheme: Scheme, dialect: Dialect = Dialect()) -> l
 
 def _with_numbers(counts: ColumnCounts, question: Attribute, column: pa.ChunkedArray, decimal: str) -> ColumnCounts:
     try:
-        numbers, bad = parsed(column, question.codes, decimal)
+        numbers, bad = parsed(column, question.codes, decimal, is_date=question.is_date)
     except (TypeError, ValueError):
         return counts.plus(refused=["a list"] * len(column))
     x = as_numpy(whole(numbers))

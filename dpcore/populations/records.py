@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ import pyarrow.compute as pc
 
 from dpcore.errors import InvalidRecord
 from dpcore.populations.formats import Dialect, ending, read_columns, resolved
+from dpcore.protocol.domain.dates import day_number
 from dpcore.protocol.records.blocks import BLOCK
 from dpcore.protocol.records.category_names import BLANKS, says_nothing
 from dpcore.wire.files import location
@@ -98,7 +100,7 @@ def questions_by_column(scheme: Scheme) -> dict[str, list[Attribute]]:
 
 
 def reads_numbers(asked: Sequence[Attribute]) -> bool:
-    """Return whether a column holds numbers: all attributes that are asked of it read them."""
+    """Return whether a column holds numbers or dates: all attributes that are asked of it read them."""
     return all(attribute.reads_numbers for attribute in asked)
 
 
@@ -127,9 +129,15 @@ def _numbers(
     """The column as float64 without nulls; refuses what is neither a number nor a missing value, nor a code of one."""
     name = asked[0].column
     try:
-        numbers, bad = parsed(column, {code for attribute in asked for code in attribute.codes}, decimal)
+        codes = {code for attribute in asked for code in attribute.codes}
+        numbers, bad = parsed(column, codes, decimal, is_date=asked[0].is_date)
     except (TypeError, ValueError):
         raise InvalidRecord(f"column {name!r} of {path} must hold numbers, and it holds lists") from None
+    if len(bad) and asked[0].is_date:
+        raise InvalidRecord(
+            f"column {name!r} of {path} must hold dates such as 2026-01-31; record {first + int(bad[0]) + 1} does not "
+            f"({len(bad)} of its block)"
+        )
     if len(bad):
         raise InvalidRecord(
             f"column {name!r} of {path} must hold numbers, without a thousands separator and with the decimal mark that "
@@ -139,13 +147,15 @@ def _numbers(
 
 
 def parsed(
-    column: pa.ChunkedArray, codes: Collection[str], decimal: str
+    column: pa.ChunkedArray, codes: Collection[str], decimal: str, *, is_date: bool = False
 ) -> tuple[pa.ChunkedArray | pa.Array, np.ndarray]:
     """Return the numbers of a column as float64, NaN where there is none, and the places of what is no number.
 
     Words for no value, and the codes, are none and no fault.  Raises TypeError or ValueError for a column of lists.
     """
     nowhere = np.array([], dtype=np.int64)
+    if is_date:
+        return _days(column, codes)
     if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
         numbers = column if column.type == pa.float64() else column.cast(pa.float64(), safe=False)
         return (numbers.fill_null(math.nan) if numbers.null_count else numbers), nowhere
@@ -161,6 +171,31 @@ def parsed(
                 pass
         column = pc.utf8_trim(column, BLANKS)
     return _spelled(_frame(pa.table({"x": column}))["x"], codes)
+
+
+def _days(column: pa.ChunkedArray, codes: Collection[str]) -> tuple[pa.Array, np.ndarray]:
+    """The days since 1970-01-01 that a column of dates, times or texts says, as `parsed` returns them; numbers are none."""
+    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        column = pc.local_timestamp(column)
+    if pa.types.is_temporal(column.type):
+        return column.cast(pa.date32()).cast(pa.int32()).cast(pa.float64()).fill_null(math.nan), np.array([], np.int64)
+    coded = column.combine_chunks()
+    coded = coded if pa.types.is_dictionary(coded.type) else coded.dictionary_encode()
+    numbers, is_bad = [], []
+    for value in coded.dictionary.to_pylist():
+        number, bad = None, False
+        try:
+            is_silent = value in codes or (isinstance(value, str) and says_nothing(value))
+            number = None if is_silent else day_number(value)
+            bad = not isinstance(value, (str, date))
+        except (TypeError, ValueError):
+            bad = True
+        numbers.append(math.nan if number is None or bad else number)
+        is_bad.append(bad)
+    places = coded.indices.fill_null(len(numbers)).to_numpy(zero_copy_only=False)
+    return pa.array(np.append(numbers, math.nan)[places], pa.float64()), np.flatnonzero(
+        np.append(is_bad, False)[places]
+    )
 
 
 def _spelled(column: pd.Series, codes: Collection[str]) -> tuple[pa.Array, np.ndarray]:

@@ -17,6 +17,7 @@ from dpcore.errors import InvalidRecord
 from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.fisher_information import room_of, spread
 from dpcore.privacy.budget import Budget
+from dpcore.protocol.domain import dates
 from dpcore.protocol.records.arrow_columns import as_numpy, is_arrow, whole
 from dpcore.protocol.records.category_names import ABSENT, BLANKS, Names, is_missing
 from dpcore.protocol.syntax.fields import listed, number
@@ -104,6 +105,11 @@ class Attribute:
         return self.is_numeric or self.bins is not None
 
     @property
+    def is_date(self) -> bool:
+        """Whether its values are dates, counted in days."""
+        return self.unit == dates.DAYS
+
+    @property
     def kind(self) -> str:
         """What its values are: its type, 'lattice' of a number that says which there are, 'binned' of its ranges, ..."""
         if self.sides:
@@ -129,6 +135,13 @@ class Attribute:
             column = column.tolist()
         if not self.reads_numbers:
             return self._encode_categories(column, first)
+        if self.is_date:
+            try:
+                column = dates.day_numbers(column, self.codes)
+            except (TypeError, ValueError):
+                raise InvalidRecord(
+                    f"column {self.column!r} must hold dates such as 2026-01-31, and at least one value is not; fix the file"
+                ) from None
         if self.missing == "refuse" and not self.codes:
             return self._cells_of(self._numbers(column, first))
         column, is_silent = self._silent(column)
@@ -226,6 +239,8 @@ class Attribute:
     @property
     def _expected(self) -> str:
         """What a record must hold, for messages."""
+        if self.is_date:
+            return f"a date from {dates.date_text(float(self.lower))} to {dates.date_text(float(self.upper))}"
         return "a number" + ("" if self.bins is not None else f" in [{number(self.lower)}, {number(self.upper)}]")
 
     def _encode_categories(self, column: Any, first: int) -> np.ndarray:

@@ -237,6 +237,15 @@ bins = [0.1]
 missing = "category"
 codes = { "-3" = "missing", "1e2" = "missing", "a" = "missing" }
 epsilon = 1
+[attributes.born]
+type = "date"
+lower = 1900-01-01
+upper = 2030-12-31
+outside = "refuse"
+codes = { "1900-01-01" = "missing", "never" = "missing" }
+missing = "category"
+epsilon = 1
+mechanism = "square_wave"
 [attributes.flag]
 type = "boolean"
 missing = "category"
@@ -301,6 +310,25 @@ NUMERALS = (
         "true",
         "True",
         "yes\u00a0",
+        "2026-01-31",
+        " 2026-01-31\u00a0",
+        "2026-02-30",
+        "2024-02-29",
+        "2023-02-29",
+        "1900-01-01",
+        "1899-12-31",
+        "never",
+        "26-01-31",
+        "0000-01-01",
+        "0001-01-01",
+        "9999-12-31",
+        "2026-1-31",
+        "2026-01-31T00:00:00",
+        "2026-01-31 23:59:59.5+0100",
+        "2026-01-31T10:00Z",
+        "2026-01-31T",
+        "2026-01-31 1:00",
+        "20484",
         "0.00",
         "-0.0",
         "n/a ",

@@ -41,13 +41,19 @@ missing = "category"
 type = "boolean"
 epsilon = 1
 missing = "category"
+[attributes.since]
+type = "date"
+lower = 2020-01-01
+upper = 2029-12-31
+epsilon = 1
+missing = "category"
 """)
 RECORDS = [
-    {"income": 12.5, "place": "café", "flag": True},
-    {"income": -3.25, "place": "Łódź", "flag": False},
-    {"income": None, "place": "1", "flag": True},
-    {"income": 99.0, "place": None, "flag": None},
-    {"income": 0.0, "place": "2", "flag": False},
+    {"income": 12.5, "place": "café", "flag": True, "since": datetime.date(2026, 1, 31)},
+    {"income": -3.25, "place": "Łódź", "flag": False, "since": datetime.date(2020, 2, 29)},
+    {"income": None, "place": "1", "flag": True, "since": None},
+    {"income": 99.0, "place": None, "flag": None, "since": datetime.date(2031, 1, 1)},
+    {"income": 0.0, "place": "2", "flag": False, "since": datetime.date(2024, 12, 31)},
 ]
 NARROW = [record | ({"place": "café"} if record["place"] == "Łódź" else {}) for record in RECORDS]  # latin-1 has no Ł
 TRUTH = {name: SCHEME.encode(pd.DataFrame(RECORDS, dtype=object))[name].tolist() for name in SCHEME.attributes}
@@ -65,7 +71,7 @@ def lines(
     end: str = "\n",
     flags: tuple[str, str] = ("False", "True"),
     whole: str = "",
-    order: tuple[str, ...] = ("income", "note", "place", "flag"),
+    order: tuple[str, ...] = ("income", "note", "place", "flag", "since"),
 ) -> str:
     """The records as a text file, with a column that nobody asks for."""
     rows = [delimiter.join(order)]
@@ -74,7 +80,14 @@ def lines(
         flag = nothing if record["flag"] is None else flags[record["flag"]]
         place = record["place"] or nothing
         place = place + whole if place.isdigit() else place
-        cells = {"income": number, "note": f"a{delimiter} b" if quote else "ab", "place": place, "flag": flag}
+        since = nothing if record["since"] is None else record["since"].isoformat()
+        cells = {
+            "income": number,
+            "note": f"a{delimiter} b" if quote else "ab",
+            "place": place,
+            "flag": flag,
+            "since": since,
+        }
         texts = [blank + cells[name] + blank for name in order]
         rows.append(delimiter.join(f'"{text}"' if quote or (comma and delimiter == ",") else text for text in texts))
     return end.join([*rows, ""])
@@ -94,7 +107,7 @@ TEXTS: dict[str, tuple[str, bytes]] = {
     "quoted, with delimiters within": ("a.csv", lines(quote=True).encode()),
     "quoted semicolons": ("a.csv", lines(quote=True, delimiter=";", comma=True).encode()),
     "lines of Windows": ("a.csv", lines(end="\r\n").encode()),
-    "other order": ("a.csv", lines(order=("flag", "place", "income")).encode()),
+    "other order": ("a.csv", lines(order=("since", "flag", "place", "income")).encode()),
     "upper-case ending": ("a.CSV", lines().encode()),
     "gzip": ("a.csv.gz", gzip.compress(lines().encode())),
     "bzip2": ("a.csv.bz2", bz2.compress(lines(delimiter=";", comma=True).encode())),
@@ -186,7 +199,7 @@ def stream(table: pa.Table, path: str) -> None:
 
 
 def test_json_lines_are_read_alike(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    rows = [json.dumps(record, ensure_ascii=False) for record in RECORDS]
+    rows = [json.dumps(record, ensure_ascii=False, default=str) for record in RECORDS]
     for file, content in {
         "a.jsonl": "\n".join(rows).encode(),
         "mark.jsonl": ("\n".join(rows) + "\n").encode("utf-8-sig"),
@@ -203,10 +216,12 @@ def test_workbooks_are_read_alike(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     sheet = book.active
     assert sheet is not None
-    sheet.append(["income", "note", "place", "flag"])
+    sheet.append(["income", "note", "place", "flag", "since"])
     for record in RECORDS:
         place = record["place"]
-        sheet.append([record["income"], "ab", int(place) if place in ("1", "2") else place, record["flag"]])
+        sheet.append(
+            [record["income"], "ab", int(place) if place in ("1", "2") else place, record["flag"], record["since"]]
+        )
     book.save(tmp_path / "a.xlsx")
     assert cells(tmp_path / "a.xlsx") == TRUTH
     sheet.title = "answers"
@@ -226,7 +241,7 @@ def test_survey_files_are_read_by_their_value_labels(tmp_path: Path, subtests: p
             "flag": [None if record["flag"] is None else float(record["flag"]) for record in RECORDS],
         },
         dtype="float64",
-    )
+    ).assign(since=[record["since"] for record in RECORDS])
     labels = {"place": {code: name for name, code in codes.items()}, "flag": {0.0: "No", 1.0: "Yes"}}
     for file, write in {"a.sav": pyreadstat.write_sav, "a.dta": pyreadstat.write_dta}.items():
         with subtests.test(file=file):
@@ -242,8 +257,12 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "unknown delimiter": (lines(delimiter=":").encode(), "say --delimiter"),
     "a word for a number": (lines().replace("12.5", "much").encode(), "record 1 does not"),
     "a date for a number": (lines().replace("12.5", "2026-01-01").encode(), "record 1 does not"),
-    "a row too short": (lines().replace("12.5,", "").encode(), "has 3 fields where the header has 4"),
+    "a row too short": (lines().replace("12.5,", "").encode(), "has 4 fields where the header has 5"),
     "a damaged archive": (b"\x1f\x8b" + lines().encode(), "cannot be read"),
+    "no date": (
+        lines().replace("2026-01-31", "31.01.2026").encode(),
+        "must hold dates such as 2026-01-31; record 1 does not",
+    ),
     "an unknown category": (
         lines().replace("café", "thé").encode(),
         "is not one of the scheme's categories at record 1",
@@ -271,6 +290,14 @@ def test_a_dialect_that_is_none(subtests: pytest.Subtests) -> None:
     ]:
         with subtests.test(said=said), pytest.raises(InvalidRecord, match=words):
             Dialect(**said)
+
+
+def test_a_time_is_of_the_day_that_its_own_zone_writes(tmp_path: Path) -> None:
+    moments = pd.to_datetime(["2026-01-31 01:00"] * 5).tz_localize("Asia/Tokyo")  # the 30th in Greenwich
+    pq.write_table(
+        pa.Table.from_pandas(pd.DataFrame(RECORDS, dtype=object).assign(since=moments)), tmp_path / "a.parquet"
+    )
+    assert cells(tmp_path / "a.parquet")["since"] == TRUTH["since"][:1] * 5
 
 
 def test_columns_of_dates_are_no_numbers_in_any_format(tmp_path: Path) -> None:

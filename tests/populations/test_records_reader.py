@@ -25,7 +25,9 @@ SECRET = "98765"  # stands in every bad file; must stand in no message
 def scheme(**columns: str) -> SimpleNamespace:
     """A scheme's attributes, as the reader sees them: attribute name -> column, and whether it reads numbers."""
     questions = {
-        column.lower(): SimpleNamespace(column=column, reads_numbers=kind == "numeric", codes={}, categories=())
+        column.lower(): SimpleNamespace(
+            column=column, reads_numbers=kind == "numeric", codes={}, categories=(), is_date=False
+        )
         for column, kind in columns.items()
     }
     return SimpleNamespace(reported={name: SimpleNamespace(questions=(one,)) for name, one in questions.items()})

@@ -5,13 +5,15 @@
  */
 
 import { make } from "./elements.mjs";
-import { Client, InvalidRecord, fetchBundle, writeReport } from "./ldpflow.mjs";
+import { Client, DAYS, InvalidRecord, dateIn, fetchBundle, writeReport } from "./ldpflow.mjs";
 import { chance, isTold, tellOdds } from "./odds.mjs";
 
 const place = document.querySelector('meta[name="ldpflow"]').dataset;
 const at = (id) => document.getElementById(id);
 const wording = JSON.parse(at("wording").textContent);
 const number = (value, digits = 0) => value.toLocaleString("en", { maximumFractionDigits: digits });
+const isDate = ({ unit }) => unit === DAYS;
+const shown = (attribute, x) => (isDate(attribute) ? dateIn(x) : number(x, 6));
 const inWords = (name) => name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
 const asked = ({ name, key, column }) => wording.questions?.[key ? column : name] ?? inWords(key ? column : name);
 const idOf = ({ key, name }) => key ?? name; // of what is asked: an attribute, or a column of two that are asked together
@@ -192,11 +194,11 @@ function question(attribute) {
   }
   const id = `${name}-input`;
   const input = attribute.isNumber
-    ? make("input", { id, type: "text", inputMode: "decimal", name, attributes: described })
+    ? make("input", { id, name, attributes: described, ...(isDate(attribute) ? { type: "date" } : { type: "text", inputMode: "decimal" }) })
     : make("select", { id, name, attributes: described }, make("option", { value: "", textContent: "Choose" }),
       ...attribute.categories.map((label) => make("option", { value: label, textContent: nameOf(attribute, label) })));
   const label = make("label", { htmlFor: id, textContent: asked(attribute) });
-  const unit = make("span", { className: "unit", textContent: attribute.unit });
+  const unit = make("span", { className: "unit", textContent: isDate(attribute) ? "" : attribute.unit });
   return make("div", { className: `field ${open}`, id: name }, label, gives, make("div", { className: "amount" }, input, unit), wrong);
 }
 
@@ -209,13 +211,15 @@ function ranges({ bins }) {
   return (words.length > MOST_RADIOS ? [words[0], words[1], "…", words.at(-1)] : words).join("; ");
 }
 
+const noun = (attribute) => (isDate(attribute) ? "date" : "number");
+
 function bounds(attribute) {
   if (!attribute.isNumber) return "";
   const mayStay = attribute.missing === "category" ? "Leave it empty if you would rather not say. " : "";
   if (attribute.bins) return `Your number counts as one of ${attribute.bins.length + 1} ranges: ${ranges(attribute)}. ${mayStay}`;
-  const range = `${number(attribute.lower, 6)} to ${number(attribute.upper, 6)}`;
-  const outside = attribute.outside === "clip" ? `Anything outside ${range} counts as the nearer end. ` : `A number from ${range}. `;
-  const nearest = attribute.points ? `Your number counts as the nearest of ${attribute.points.length} values. ` : "";
+  const range = `${shown(attribute, attribute.lower)} to ${shown(attribute, attribute.upper)}`;
+  const outside = attribute.outside === "clip" ? `Anything outside ${range} counts as the nearer end. ` : `A ${noun(attribute)} from ${range}. `;
+  const nearest = attribute.points ? `Your ${noun(attribute)} counts as the nearest of ${attribute.points.length} values. ` : "";
   return outside + nearest + mayStay;
 }
 
@@ -236,13 +240,16 @@ function complain(error) {
   const [id, attribute] = [...questions()].find(([, one]) => one.column === column);
   const isEmpty = answers()[column] === "";
   const expected = attribute.isNumber
-    ? `Please write a number${attribute.outside === "refuse" ? ` from ${number(attribute.lower, 6)} to ${number(attribute.upper, 6)}` : ""}, such as ${example(attribute)}.`
+    ? `Please write a ${noun(attribute)}${attribute.outside === "refuse" ? ` from ${shown(attribute, attribute.lower)} to ${shown(attribute, attribute.upper)}` : ""}, such as ${example(attribute)}.`
     : "Please choose one.";
   mark(id, isEmpty ? `This one is still open. ${expected}` : expected);
   at(id).querySelector("input, select").focus();
 }
 
-const example = ({ bins, lower, upper }) => number(bins ? bins[0] : Number(((lower + upper) / 5).toPrecision(2)), 6);
+const example = (attribute) => {
+  const { bins, lower, upper } = attribute;
+  return isDate(attribute) ? dateIn((lower + upper) / 2) : number(bins ? bins[0] : Number(((lower + upper) / 5).toPrecision(2)), 6);
+};
 
 function mark(name, text) {
   at(`${name}-wrong`).textContent = text;
@@ -277,7 +284,8 @@ function says(attribute, { level, values }) {
 }
 
 /** What somebody said, as the page shows it. */
-function inOwnWords({ isNumber, unit }, said) {
+function inOwnWords({ isNumber, unit: own }, said) {
+  const unit = own === DAYS ? "" : own;
   const words = isNumber && said && Number.isFinite(Number(said)) ? number(Number(said), 6) : said;
   return `${words || "–"}${unit && words ? ` ${unit}` : ""}`;
 }

@@ -2,6 +2,7 @@
 
 Modules:
     bins: categories that are ranges of a number
+    dates: dates as days since 1970-01-01
     joint_attribute: two columns in one report
     label: public labels of clients
     pairs: pairs of attributes with joint counts

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcore.errors import SchemeError, check_one_of
+from dpcore.protocol.domain import dates
 
-BOOLEAN = "boolean"
-TYPES = ("numeric", "categorical", BOOLEAN)  # as schemes write them
+BOOLEAN, DATE = "boolean", "date"
+TYPES = ("numeric", "categorical", BOOLEAN, DATE)  # as schemes write them
 _FALSE = ("0", "f", "F", "False", "FALSE", "n", "N", "no", "No", "NO")
 _TRUE = ("1", "t", "T", "True", "TRUE", "y", "Y", "yes", "Yes", "YES")
 CATEGORIES = ("false", "true")
@@ -16,12 +17,16 @@ CODES = dict.fromkeys(_FALSE, CATEGORIES[0]) | dict.fromkeys(_TRUE, CATEGORIES[1
 
 
 def expanded(where: str, table: Any) -> Any:
-    """Return the table of `where`, a boolean as two categories with the codes of files; other tables as they are.
+    """Return the table of `where`: a boolean as two categories with the codes of files, a date as a number of days.
 
-    Raises SchemeError, which names the table, for an unknown type, and for a boolean that lists categories.
+    Other tables come back as they are.
+
+    Raises SchemeError, which names the table, for an unknown type, and for keys that a type says itself.
     """
     if not isinstance(table, Mapping) or "type" not in table:
         return table
+    if table["type"] == DATE:
+        return _date(where, table)
     if table["type"] != BOOLEAN:
         check_one_of(TYPES, **{f"{where}.type": table["type"]})
         return table
@@ -36,3 +41,17 @@ def expanded(where: str, table: Any) -> Any:
         | said
         | {"categories": [*CATEGORIES], "codes": codes}
     )
+
+
+def _date(where: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    for key in ("unit", "values", "bins", "of", "heaps", "assume"):
+        if key in table:
+            raise SchemeError(f'{where}.{key} goes with another type, got type = "{DATE}"; leave it out')
+    said: dict[str, Any] = {
+        key: dates.bound(f"{where}.{key}", table[key]) for key in ("lower", "upper") if key in table
+    }
+    if "step" in table:
+        said["step"] = dates.step(f"{where}.step", table["step"])
+    if isinstance(table.get("functionals"), list):
+        said["functionals"] = [dates.in_days(name) if isinstance(name, str) else name for name in table["functionals"]]
+    return {**table, **said, "type": "numeric", "unit": dates.DAYS}

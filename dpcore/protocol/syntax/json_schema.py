@@ -9,11 +9,11 @@ from typing import Any, get_args, get_origin
 
 from dpcore.functionals import KINDS
 from dpcore.mechanisms.declaration import Option
-from dpcore.mechanisms.registry import BY_KIND, BY_TYPE, options_of
+from dpcore.mechanisms.registry import BY_KIND, options_of
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.syntax import keys
 from dpcore.protocol.syntax.attribute_table import NAME
-from dpcore.protocol.syntax.attribute_types import BOOLEAN
+from dpcore.protocol.syntax.attribute_types import BOOLEAN, DATE, TYPES
 
 _TYPES: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -32,8 +32,8 @@ def json_schema() -> dict[str, Any]:
         "propertyNames": {"pattern": NAME.pattern},
         "additionalProperties": {
             "required": ["type"],
-            "allOf": [{"if": _is(kind), "then": _attribute(kind)} for kind in BY_KIND] + [_boolean()],
-            "properties": {"type": {"enum": [*BY_TYPE, BOOLEAN]}},
+            "allOf": [{"if": _is(kind), "then": _attribute(kind)} for kind in BY_KIND] + [_boolean(), _date()],
+            "properties": {"type": {"enum": [*TYPES]}},
         },
     }
     document["properties"]["labels"] |= {
@@ -87,6 +87,16 @@ def _boolean() -> dict[str, Any]:
         del table["properties"][key]
     table["required"] = [key for key in table["required"] if key != "categories"]
     return {"if": {"properties": {"type": {"const": BOOLEAN}}, "required": ["type"]}, "then": table}
+
+
+def _date() -> dict[str, Any]:
+    """A date: the keys of a number, but for those that it says itself; bounds are dates of TOML, or texts."""
+    table = _attribute("numeric")
+    for key in ("unit", "assume"):
+        del table["properties"][key]
+    table["properties"] |= {"lower": {"description": "the first day"}, "upper": {"description": "the last day"}}
+    table["properties"]["step"] = {"type": "string", "description": 'how far apart dates are, such as "1 day"'}
+    return {"if": {"properties": {"type": {"const": DATE}}, "required": ["type"]}, "then": table}
 
 
 def _if(values: dict[str, str], then: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dpcore.errors import SchemeError, check_one_of, exact
 from dpcore.mechanisms.declaration import Option
 from dpcore.mechanisms.registry import BY_KIND, BY_TYPE, IN_SCHEMES, options_of
 from dpcore.privacy.budget import INFINITE, UNBOUNDED, Budget
-from dpcore.protocol.syntax.attribute_types import BOOLEAN
+from dpcore.protocol.syntax.attribute_types import TYPES
 
 AUTO = "auto"  # a categorical attribute's mechanism chosen by `mechanisms.choice`; the canonical scheme names the one it chose
 LOG_LINEAR = "log_linear"  # the estimator of every attribute whose values are points
@@ -50,9 +50,7 @@ SCHEME = (
         "labels", dict, default={}, words="a table [labels.NAME] for each thing that is sent in clear, such as a region"
     ),
 )
-_TYPE = Option(
-    "type", str, choices=tuple(BY_TYPE), is_needed=True, words=f"{', '.join(map(repr, BY_TYPE))} or {BOOLEAN!r}"
-)
+_TYPE = Option("type", str, choices=tuple(BY_TYPE), is_needed=True, words=" or ".join(map(repr, TYPES)))
 _SHARED = (
     Option("column", str, words="its name in files, where that is another"),
     Option(

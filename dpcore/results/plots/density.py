@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpcore.estimation.functional_estimate import SAID
+from dpcore.protocol.domain import dates
 from dpcore.results.plots import style
 from dpcore.results.plots.picture_kind import Kind, with_bands_at_once
 from dpcore.results.text.phrases import by_other, in_words, read, records, rounded, separated
@@ -103,8 +104,8 @@ def _set_range(axes: Axes, x: np.ndarray, bottom: float) -> None:
 def _dress(axes: Axes, frame: pd.DataFrame, unit: str, per: str) -> str:
     """Name the axes and return what the attribute is called."""
     attribute = in_words(style.only(frame, "attribute")) or "x"
-    style.separate_thousands(axes, "x", "y")
-    style.label(axes, x=f"{attribute} ({unit})" if unit else attribute, y=f"{per} {unit}".strip())
+    style.separate_thousands(axes, "x", "y", unit=unit)
+    style.label(axes, x=style.with_unit(attribute, unit), y=f"{per} {'days' if unit == dates.DAYS else unit}".strip())
     return attribute
 
 

@@ -52,7 +52,7 @@ def plot_law(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
     if len(x) <= _TICKS and width > _BAR * np.ptp(x) / (2 * _TICKS):
         axes.set_xticks(x)
     style.whole_ticks(axes, frame["category"])
-    style.separate_thousands(axes, "x", "y")
-    style.label(axes, x=f"{attribute} ({unit})" if unit else attribute, y="percent of clients")
+    style.separate_thousands(axes, "x", "y", unit=unit)
+    style.label(axes, x=style.with_unit(attribute, unit), y="percent of clients")
     style.legend(axes)
     return axes

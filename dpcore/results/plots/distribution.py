@@ -33,8 +33,8 @@ def plot_distribution(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axe
     axes.set_xlim(frame["x"].iloc[0], frame["x"].iloc[-1])
     axes.set_ylim(0, 100)
     attribute = in_words(style.only(frame, "attribute")) or "x"
-    style.separate_thousands(axes, "x")
-    style.label(axes, x=f"{attribute} ({unit})" if unit else attribute, y="percent of clients at or below")
+    style.separate_thousands(axes, "x", unit=unit)
+    style.label(axes, x=style.with_unit(attribute, unit), y="percent of clients at or below")
     style.dress(axes, title=f"Distribution of {attribute}", subtitle=style.about(frame, interval="pointwise band"))
     style.legend(axes)
     return axes

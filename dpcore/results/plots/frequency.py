@@ -121,7 +121,7 @@ def plot_group_shares(frame: pd.DataFrame, axes: Axes, *, unit: str = "", select
     if is_number:
         axes.set_ylim(bottom=0.0)
         style.whole_ticks(axes, frame["category"])
-        style.label(axes, x=f"{attribute} ({unit})" if unit else attribute, y="percent of the group")
+        style.label(axes, x=style.with_unit(attribute, unit), y="percent of the group")
     else:
         axes.set_yticks(range(len(names)), [in_words(str(name)) for name in names])
         axes.set_ylim(len(names) - 0.5, -0.5)
@@ -130,7 +130,7 @@ def plot_group_shares(frame: pd.DataFrame, axes: Axes, *, unit: str = "", select
     style.dress(
         axes, title=f"Shares of {attribute} by {other}{of_all}", subtitle=about, rules="y" if is_number else "x"
     )
-    style.separate_thousands(axes, "x")
+    style.separate_thousands(axes, "x", unit=unit if is_number else "")
     style.legend(axes, below=not is_number)
     return axes
 

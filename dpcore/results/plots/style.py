@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
@@ -24,6 +25,7 @@ from matplotlib.transforms import ScaledTranslation
 from PIL import Image
 
 from dpcore.functionals.group import Group
+from dpcore.protocol.domain import dates
 from dpcore.results.plots.canvas import Canvas, Margins
 from dpcore.results.text.phrases import in_words, separated, whose
 
@@ -195,11 +197,21 @@ def in_margin(axes: Axes, row: float, points: float, text: str, colour: str, **f
     )
 
 
-def separate_thousands(axes: Axes, *sides: str) -> None:
-    """Write the ticks of the given sides ('x', 'y') with thousands separators."""
+def separate_thousands(axes: Axes, *sides: str, unit: str = "") -> None:
+    """Write the ticks of the given sides ('x', 'y') with thousands separators, on x dates where the unit is of dates."""
     for side in sides:
         axis = axes.xaxis if side == "x" else axes.yaxis
-        axis.set_major_formatter(FuncFormatter(lambda value, _: separated(value)))
+        if side == "x" and unit == dates.DAYS:  # matplotlib's own numbers of dates
+            places = AutoDateLocator(minticks=4, maxticks=7)  # type: ignore[no-untyped-call]
+            axis.set_major_locator(places)
+            axis.set_major_formatter(ConciseDateFormatter(places, show_offset=False))  # type: ignore[no-untyped-call]
+        else:
+            axis.set_major_formatter(FuncFormatter(lambda value, _: separated(value)))
+
+
+def with_unit(attribute: str, unit: str) -> str:
+    """Return the name of an axis: the attribute's with its unit, of dates without."""
+    return f"{attribute} ({unit})" if unit and unit != dates.DAYS else attribute
 
 
 def refusal(axes: Axes, row: float, note: str, reason: str) -> None:

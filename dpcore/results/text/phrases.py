@@ -17,6 +17,7 @@ import pandas as pd
 from dpcore.errors import SchemeError
 from dpcore.functionals import NAMES, Functional, parse
 from dpcore.functionals.group import WEIGHTED, Group
+from dpcore.protocol.domain import dates
 
 MISSING = "missing"  # the category of those who gave no answer
 FEW_VALUES = 12  # of a number whose law is listed value by value
@@ -26,6 +27,7 @@ JUDGED = (  # under a table of differences
 )
 _SHARE = "frequency("
 _CURVES: Mapping[str, float | str] = {"density": -1, "cdf": "%"}  # units of what is no number but a curve of them
+_PLACES = ("mean", "quantile(", "trimmed_mean")  # what is a place on the axis, and of dates a date
 _LONG, _SHORT = 1e7, 1e-4  # beyond these a power of ten is easier to read than the digits
 _MORE_DIGITS = 4
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -42,7 +44,7 @@ class Phrase:
     @property
     def unit_of_difference(self) -> str:
         """The unit of how much it has moved."""
-        return "% points" if self.unit == "%" else self.unit
+        return {"%": "% points", dates.DAYS: "days"}.get(self.unit, self.unit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,9 +113,13 @@ def read(row: Mapping[str, Any], unit: str) -> Line:
     # A quantile of a number that says which values there are is one of them, and so are the ends of its interval.
     is_point = name.startswith("quantile(") and row.get("estimator") == "log_linear" and not is_difference
 
+    is_date = wording.unit == dates.DAYS and not is_difference
+
     def told(number: float | None) -> str:
         if number is None:
             return ""
+        if is_date:
+            return dates.date_text(number)
         if is_point:
             return separated(number)
         return rounded(wording.factor * number, spread, estimate)
@@ -126,7 +132,7 @@ def read(row: Mapping[str, Any], unit: str) -> Line:
         estimate=("+" if is_difference and value is not None and value > 0 else "") + told(value),
         low=told(low),
         high=told(high),
-        unit=wording.unit_of_difference if is_difference else wording.unit,
+        unit="" if is_date else wording.unit_of_difference if is_difference else wording.unit,
         truth=told(truth),
         holds=holds,
         note=(row.get("reason") or "") if value is None else "",
@@ -209,15 +215,21 @@ def whose(given: str, other: str | None = None) -> str:
 def phrase(functional: str, unit: str) -> Phrase:
     """Return what a functional is, as in tables ('cdf(50000)'), of an attribute with this unit."""
     if is_share(functional):
-        return Phrase(in_words(functional[len(_SHARE) : -1]), "%", 100)
+        category = functional[len(_SHARE) : -1]
+        is_day = unit == dates.DAYS and category.lstrip("-").isdigit()
+        return Phrase(dates.date_text(float(category)) if is_day else in_words(category), "%", 100)
     parsed = known(functional)
     text, measure = in_words(functional), _CURVES.get(functional, 0) if parsed is None else parsed.unit
     if parsed is not None and parsed.phrase:
         values = {field.name: getattr(parsed, field.name) for field in fields(parsed)}  # type: ignore[arg-type]
-        numbers = {name: separated(value) for name, value in values.items() if not isinstance(value, str)}
-        text = parsed.phrase.format(**numbers, unit=unit).strip()
+        is_place = unit == dates.DAYS and "{unit}" in parsed.phrase  # an argument that is a date
+        shown = dates.date_text if is_place else separated
+        numbers = {name: shown(value) for name, value in values.items() if not isinstance(value, str)}
+        text = parsed.phrase.format(**numbers, unit="" if is_place else unit).strip()
     if isinstance(measure, str):
         return Phrase(text, measure, 100 if measure == "%" else 1)
+    if unit == dates.DAYS and not (measure == 1 and functional.startswith(_PLACES)):
+        unit = "days"
     return Phrase(text, _to_the_power(unit, measure))
 
 

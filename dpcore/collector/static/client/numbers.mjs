@@ -7,6 +7,20 @@ export function numberIn(text) {
   return NUMERAL.test(text) ? Number(text) : undefined;
 }
 
+export const DAYS = "days since 1970-01-01"; // the unit of dates
+
+const MOMENT = /^((?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[-+][0-9]{2}:?[0-9]{2})?)?$/; // as in Python
+
+/** The days since 1970-01-01 of a text such as 2026-11-27; undefined where it is no date. */
+export function dayIn(text) {
+  const date = (typeof text === "string" && MOMENT.exec(text.trim())?.[1]) || "";
+  const day = Date.parse(`${date}T00:00:00Z`) / 86_400_000;
+  return date && dateIn(day) === date ? day : undefined; // 2026-02-30 is none
+}
+
+/** The date, such as 2026-11-27, of a number of days since 1970-01-01. */
+export const dateIn = (day) => (Number.isFinite(day) ? new Date(Math.floor(day) * 86_400_000).toISOString().slice(0, 10) : "");
+
 /** "0.5", "1/3", "ln 3", "2 + ln 3/2" as a number. */
 export function epsilonOf(text) {
   return text.split(" + ").reduce((sum, part) => {

@@ -1,7 +1,7 @@
 /** From the values of a record to input cells. */
 
 import { InvalidRecord } from "./errors.mjs";
-import { numberIn } from "./numbers.mjs";
+import { DAYS, dayIn, numberIn } from "./numbers.mjs";
 
 const NO_VALUE = ["", "na", "n/a", "nan", "null", "none"]; // how files write that there is no value, in lower case
 
@@ -17,7 +17,8 @@ export function cellOf(attribute, record) {
 }
 
 function cellOfNumber(attribute, value) {
-  const x = typeof value === "bigint" ? Number(value) : typeof value === "string" ? numberIn(value) : value;
+  const spelled = attribute.unit === DAYS ? dayIn(value) ?? value : value;
+  const x = typeof spelled === "bigint" ? Number(spelled) : typeof spelled === "string" ? numberOf(attribute, spelled) : spelled;
   const silent = isSilent(attribute, value, x);
   if (silent && attribute.missing === "category") return attribute.mechanism.inputs - 1;
   if (silent || typeof x !== "number") throw new InvalidRecord(attribute.name, "expected a number");
@@ -53,6 +54,9 @@ function isSilent({ codes }, value, x) {
   if (isAbsent(value) || codes.has(value)) return true;
   return typeof x === "number" && [...codes].some((code) => numberIn(code) === x);
 }
+
+/** The number that a text spells; of dates the text is a date, and no number. */
+const numberOf = ({ unit }, text) => (unit === DAYS ? undefined : numberIn(text));
 
 function isAbsent(value) {
   return value === null || value === undefined || value === "" || Number.isNaN(value);
