@@ -18,7 +18,7 @@ from dpcore.populations.consumer_expenditure import consumer_expenditure
 from dpcore.populations.distributions import Beta, CategoricalLaw, NumericLaw
 from dpcore.populations.formats import Dialect
 from dpcore.populations.records import read_blocks, read_records
-from dpcore.populations.registry import NAMES, by_scheme
+from dpcore.populations.registry import NAMES, by_scheme, respondents_of
 from dpcore.protocol.records.blocks import BLOCK
 
 __all__ = [
@@ -33,4 +33,5 @@ __all__ = [
     "consumer_expenditure",
     "read_blocks",
     "read_records",
+    "respondents_of",
 ]

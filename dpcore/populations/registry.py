@@ -8,15 +8,25 @@ from types import MappingProxyType
 from dpcore.errors import SchemeError
 from dpcore.populations.base import Population
 from dpcore.populations.consumer_expenditure import consumer_expenditure
+from dpcore.populations.default_population import default_population
+from dpcore.protocol.scheme import Scheme
 
 _BY_SCHEME: Mapping[str, Callable[[], Population]] = MappingProxyType({"consumer_expenditure": consumer_expenditure})
 NAMES = tuple(_BY_SCHEME)
 
 
+def respondents_of(scheme: Scheme) -> Population:
+    """Return the simulated respondents of a scheme: those of its name where they have all that it asks, else default ones."""
+    asked = {question.name for attribute in scheme.reported.values() for question in attribute.questions}
+    if scheme.name in _BY_SCHEME and asked <= set(by_scheme(scheme.name).attributes):
+        return by_scheme(scheme.name)
+    return default_population(scheme)
+
+
 def by_scheme(name: str) -> Population:
     """Return the simulated people of the scheme with that name.
 
-    Raises SchemeError where there are none: such a scheme is for real records.
+    Raises SchemeError where there are none: `respondents_of` has default ones then.
     """
     if name not in _BY_SCHEME:
         raise SchemeError(

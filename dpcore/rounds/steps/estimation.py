@@ -30,7 +30,7 @@ def estimate(run: Run) -> Path:
     aggregate = wire.read_aggregate(run.aggregate, scheme)
     if aggregate.is_empty:
         raise NotEstimable(f"no report of round {plan.round} was accepted; nothing can be estimated")
-    people = populations.by_scheme(scheme.name) if plan.source == "simulated" else None
+    people = populations.respondents_of(scheme) if plan.source == "simulated" else None
     found = pipeline.estimate_all(
         aggregate, plan.min_clients, population_margins.of(run), hide_labels=_told_before(run, aggregate)
     )

@@ -93,8 +93,10 @@ def prepare(
     if is_rehearsal:
         _check_rehearsal(source, flow_run_id, data, asked.warehouse)
     if source == "simulated":
-        questions = (question.name for each in parsed.reported.values() for question in each.questions)
-        populations.by_scheme(parsed.name).check_asked(questions)  # refuses a scheme nobody can be simulated for
+        if parsed.name not in populations.NAMES and clients is seed is None:
+            raise SchemeError(
+                f"scheme {parsed.name!r}: say whose answers: --records FILE, --reports FOLDER, or --clients N for a dry run"
+            )
         clients = parsed.clients if clients is None else clients
         seed = seed_of(round_) if seed is None else seed
     elif clients is not None:
