@@ -6,6 +6,7 @@ May import wire's files, protocol and errors.
 Modules:
     base: a population: a mixture over one categorical attribute
     consumer_expenditure: simulated households of the Consumer Expenditure survey
+    default_population: simulated respondents for any scheme
     distributions: distributions of one attribute
     formats: record files of every format as Arrow tables
     inspection: what a file of records holds for a scheme, counted before anything is privatized

@@ -78,7 +78,7 @@ def test_a_dry_run_of_every_type_lands_with_truths_from_a_formula(tmp_path: Path
     with duckdb.connect(str(tmp_path / "data/warehouse.duckdb"), read_only=True) as ask:
         truths = dict(
             ask.execute(
-                "select attribute || ' ' || quantity, truth from truths where given = '' and x is null"
+                "select attribute || ' ' || quantity, value from truths where given = '' and x is null"
             ).fetchall()
         )
         rounds = ask.execute('select "round", source, trial from runs').fetchall()

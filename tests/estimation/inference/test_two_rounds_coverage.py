@@ -95,9 +95,9 @@ def test_two_rounds_err_as_little_as_one_bit_allows_and_cover_as_often_as_they_s
 ) -> None:
     """Of 40 intervals at 95 % fewer than 33 cover once in a thousand times; of 16, by day, fewer than 12.
 
-    The bound on the error is 1.2 times that of one bit of half of the clients at the median, (E + 1) / (2 (E - 1) sqrt(n / 2) f),
-    with f the density there.  A mistake that covers half of the time is rejected with a power of .96.  A single round may err as
-    little: its quantiles are those of the smooth curve unless the reports contradict it.
+    The bound on the error is 1.2 times that of one bit of half of the clients at the median,
+    (E + 1) / (2 (E - 1) sqrt(n / 2) f), with f the density there.  A mistake that covers half of the time is rejected with a
+    power of .96.  A single round may err as little: its quantiles are those of the smooth curve unless reports contradict.
     """
     table = summary([one_round(name, 100_000, "1", seed) for seed in range(rounds)]).iloc[0]
     bit = (math.e + 1) / (2 * (math.e - 1) * math.sqrt(50_000) * LAWS[name].pdf(LAWS[name].quantile(0.5)))
