@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from dpcore.protocol.attribute import Attribute
+
 
 def new_table(title: str, *columns: str) -> Table:
     """Return a table without rows; columns of numbers stand to the right."""
@@ -132,3 +134,26 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return "" if value != value else f"{value + 0.0:.6g}"
     return "" if value is None else str(value)
+
+
+def domain_text(attribute: Attribute) -> str:
+    """Return what may be answered, in short."""
+    from dpcore.protocol.domain.dates import date_text
+    from dpcore.protocol.domain.support_points import name_of
+    from dpcore.protocol.syntax.fields import listed
+
+    if attribute.sides:
+        return " together with ".join(f"{side.column}: {domain_text(side)}" for side in attribute.sides)
+    is_silent = attribute.missing == "category"
+    if attribute.bins is not None:
+        edges = listed(tuple(map(name_of, attribute.bins)))
+        asks = f"{len(attribute.bins) + 1} ranges, parted at {edges} {attribute.unit}".strip()
+    elif attribute.is_numeric:
+        ends = [
+            date_text(x) if attribute.is_date else f"{x:,g}" for x in map(float, (attribute.lower, attribute.upper))
+        ]
+        asks = f"{' to '.join(ends)} {'' if attribute.is_date else attribute.unit}".strip()
+        asks += "" if attribute.points is None else f", {len(attribute.points)} values"
+    else:
+        asks = f"{len(attribute.categories) - is_silent} categories"
+    return asks + (", or no answer" if is_silent else "")

@@ -12,12 +12,11 @@ import typer
 from dpcore.cli.follow_up import follow
 from dpcore.cli.odds import show_odds, show_odds_plan
 from dpcore.cli.options import DataOption, LanguageOption, SchemeArgument, WarehouseOption, file_of
-from dpcore.cli.printing import new_table, progress, relative, show
+from dpcore.cli.printing import domain_text, new_table, progress, relative, show
 from dpcore.rounds.defaults import DEFAULT_DATA, today
 
 if TYPE_CHECKING:
     from dpcore.audit import SchemeAudit
-    from dpcore.protocol.attribute import Attribute
     from dpcore.protocol.scheme import Scheme
     from dpcore.rounds.planning.aims import Plan
     from dpcore.rounds.planning.joint_plan import PairPlan
@@ -112,9 +111,9 @@ def scheme(
             bound = bound if attribute.budget.is_finite else "none: no limit"
             figure = published.attributes.get(name)
             central = "no figure" if figure is None else upward(figure.epsilon)
-            table.add_row(name, _asks(attribute), attribute.mechanism.name, attribute.budget.text, bound, central)
+            table.add_row(name, domain_text(attribute), attribute.mechanism.name, attribute.budget.text, bound, central)
         for name, label in parsed.labels.items():
-            table.add_row(name, _asks(label), "none: public", "-", "none", "none")
+            table.add_row(name, domain_text(label), "none: public", "-", "none", "none")
         show(table)
         for name, why in _taken(files[0]).items():
             print(f"{name}: {parsed.attributes[name].mechanism.name}, {why}")
@@ -139,29 +138,6 @@ def scheme(
             sizes = {name: len(label.categories) for name, label in parsed.labels.items()}
             print(f"public, not covered by epsilon: {in_words(sizes)}")
         show_odds(tell(scheme_odds(parsed, rounds), texts), odds)
-
-
-def _asks(attribute: Attribute) -> str:
-    """What may be answered, in short."""
-    from dpcore.protocol.domain.dates import date_text
-    from dpcore.protocol.domain.support_points import name_of
-    from dpcore.protocol.syntax.fields import listed
-
-    if attribute.sides:
-        return " together with ".join(f"{side.column}: {_asks(side)}" for side in attribute.sides)
-    is_silent = attribute.missing == "category"
-    if attribute.bins is not None:
-        edges = listed(tuple(map(name_of, attribute.bins)))
-        asks = f"{len(attribute.bins) + 1} ranges, parted at {edges} {attribute.unit}".strip()
-    elif attribute.is_date:
-        asks = f"{date_text(float(attribute.lower))} to {date_text(float(attribute.upper))}"
-        asks += "" if attribute.points is None else f", {len(attribute.points)} values"
-    elif attribute.is_numeric:
-        asks = f"{float(attribute.lower):,g} to {float(attribute.upper):,g} {attribute.unit}".strip()
-        asks += "" if attribute.points is None else f", {len(attribute.points)} values"
-    else:
-        asks = f"{len(attribute.categories) - is_silent} categories"
-    return asks + (", or no answer" if is_silent else "")
 
 
 def _taken(file: Path) -> dict[str, str]:
