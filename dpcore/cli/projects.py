@@ -10,16 +10,37 @@ from typing import Annotated
 
 import typer
 
+from dpcore.cli.options import taken_apart
+from dpcore.rounds.settings import Written
 
-def init(folder: Annotated[Path, typer.Argument(help="The folder to make it in.")]) -> None:
+
+@taken_apart
+def init(
+    told: Written,
+    folder: Annotated[Path, typer.Argument(help="The folder to make it in.")],
+    from_: Annotated[
+        Path | None,
+        typer.Option("--from", help="A file of records whose columns the scheme asks. Default: an example."),
+    ] = None,
+) -> None:
     """Make a project to keep in a repository of one's own: a scheme, `ldpflow.toml`, and a page of what to do.
+
+    With --from the scheme is a draft: the names and types of the file's columns, and "?" where bounds and categories belong.
+    They are never taken from the data, of which they would reveal something.
 
     Example: ldpflow init survey
     """
-    from dpcore.rounds.project import start
+    from dpcore.rounds.project import SCHEME, start
 
-    for path in start(folder):
+    draft = None
+    if from_ is not None:
+        from dpcore.populations.proposal import proposed_scheme
+
+        draft = proposed_scheme(from_, "survey", told.dialect)
+    for path in start(folder, draft):
         print(path)
+    if draft is not None:
+        print(f'next: replace each "?" in {folder / SCHEME}; `ldpflow scheme` names what is missing')
     print(f"next: cd {shlex.quote(str(folder))}, and as its README.md says")
 
 

@@ -10,14 +10,12 @@ without a header), or the parser's own words, which quote the line.
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import date
 from itertools import islice
 from pathlib import Path
@@ -29,13 +27,11 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from dpcore.errors import InvalidRecord
+from dpcore.populations.dialect import DELIMITERS, Dialect, content_of, encoding_of, ending, header_of, resolved
 from dpcore.wire.files import location, opened
 
 _CHUNK = 1 << 22  # bytes of CSV parsed at a time; no line may be longer
 _RAGGED = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
-_COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-_DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
-_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 SURVEY = {
     ".sav": "read_sav",
     ".zsav": "read_sav",
@@ -43,36 +39,6 @@ SURVEY = {
     ".sas7bdat": "read_sas7bdat",
     ".xpt": "read_xport",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dialect:
-    """How a text file or a workbook is written; None where the file shows it.
-
-    delimiter: one character between fields; without it the first of comma, semicolon, tab and bar at which the header has the
-    columns.  decimal: '.' or ','.  encoding: a name that Python knows; without it a byte-order mark's, else UTF-8.
-    sheet: a workbook's; without it the only one.
-    """
-
-    delimiter: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    sheet: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.delimiter in ("tab", r"\t"):
-            object.__setattr__(self, "delimiter", "\t")
-        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
-            raise InvalidRecord(f"delimiter must be one character, or 'tab', got {self.delimiter!r}")
-        if self.decimal not in (None, ".", ","):
-            raise InvalidRecord(f"decimal must be '.' or ',', got {self.decimal!r}")
-        if self.encoding is not None:
-            try:
-                codecs.lookup(self.encoding)
-            except LookupError:
-                raise InvalidRecord(
-                    f"encoding {self.encoding!r} is unknown; use one such as latin-1 or cp1252"
-                ) from None
 
 
 def read_columns(
@@ -102,44 +68,35 @@ def read_columns(
         yield from _exactly(reader(path, columns, size, names or {}, dialect), size)
 
 
-def ending(path: Path) -> str:
-    """Return the ending that tells a file's format, without the one of its compression."""
-    *_, before, last = ["", *(suffix.lower() for suffix in path.suffixes or [""])]
-    return before if last in _COMPRESSION else last
+def column_names(path: Path, dialect: Dialect = Dialect()) -> list[str]:
+    """Return the names of a file's columns; of a text file those at the delimiter that gives most.
+
+    Raises InvalidRecord as `read_columns` does.
+    """
+    if ending(path) not in _READERS or not path.is_file():
+        next(read_columns(path, [], 1, dialect=dialect))  # says why not
+    with _one_line_errors(path, dialect):
+        if ending(path) in (".csv", ".tsv"):
+            encoding = dialect.encoding or encoding_of(path)
+            signs = [dialect.delimiter] if dialect.delimiter else ["\t" if ending(path) == ".tsv" else ",", *DELIMITERS]
+            return max((header_of(path, encoding, sign) for sign in signs), key=len)
+        if ending(path) == ".jsonl":
+            with content_of(path) as content:
+                first = next(
+                    (line for line in _lines(content, dialect.encoding or encoding_of(path)) if line.strip()), "{}"
+                )
+            try:
+                return list(json.loads(first))
+            except ValueError:
+                raise InvalidRecord(f"{path} record 1 is not an object of JSON on a line") from None
+        if ending(path) in SURVEY:
+            return list(_survey_metadata(path, dialect).column_names)
+        return list(next(_READERS[ending(path)](path, None, 1, {}, dialect)).column_names)
 
 
-def resolved(path: Path, columns: Sequence[str], dialect: Dialect) -> Dialect:
-    """Return the dialect of a CSV with its encoding and delimiter, as far as the file shows them."""
-    encoding = dialect.encoding or _encoding(path)
-    if dialect.delimiter is not None:
-        return replace(dialect, encoding=encoding)
-    first = "\t" if ending(path) == ".tsv" else ","
-    headers = {}
-    for delimiter in dict.fromkeys([first, *_DELIMITERS]):
-        headers[delimiter] = _header(path, encoding, delimiter)
-        if set(columns) <= set(headers[delimiter]):
-            return replace(dialect, encoding=encoding, delimiter=delimiter)
-    return replace(dialect, encoding=encoding, delimiter=max(headers, key=lambda sign: len(headers[sign])))
-
-
-def _encoding(path: Path) -> str:
-    with _content(path) as content:
-        start = content.read(3)
-    return next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8")
-
-
-def _header(path: Path, encoding: str, delimiter: str) -> list[str]:
-    with _content(path) as content, io.TextIOWrapper(content, encoding, newline="") as lines:
-        return next(csv.reader(lines, delimiter=delimiter), [])
-
-
-@contextmanager
-def _content(path: Path) -> Iterator[Any]:
-    """The bytes of a file, decompressed where its ending says so."""
-    with opened(path) as file:
-        compression = _COMPRESSION.get(path.suffix.lower())
-        with pa.input_stream(str(file) if isinstance(file, Path) else file, compression=compression) as content:
-            yield content
+def value_labels(path: Path, dialect: Dialect = Dialect()) -> dict[str, dict[Any, str]]:
+    """Return the value labels of a survey file's columns, column -> value -> label; none of other files."""
+    return _survey_metadata(path, dialect).variable_value_labels if ending(path) in SURVEY else {}
 
 
 def _csv(
@@ -147,13 +104,13 @@ def _csv(
 ) -> Iterator[pa.Table]:
     dialect = resolved(path, columns, dialect)
     encoding, delimiter = str(dialect.encoding), str(dialect.delimiter)
-    header = _header(path, encoding, delimiter)
+    header = header_of(path, encoding, delimiter)
     if not header:
         raise InvalidRecord(f"{path} is empty; expected a header line and records")
-    sign = _DELIMITERS.get(delimiter, repr(delimiter))
+    sign = DELIMITERS.get(delimiter, repr(delimiter))
     _check_columns(path, columns, header, f"the header was split at {sign}; is it the first line, or say --delimiter")
     kinds = {name: pa.dictionary(pa.int32(), pa.string()) if name in names else pa.string() for name in columns}
-    with _content(path) as content:
+    with content_of(path) as content:
         reader = pyarrow.csv.open_csv(
             content,
             read_options=pyarrow.csv.ReadOptions(
@@ -168,17 +125,18 @@ def _csv(
         for batch in reader:
             yield pa.Table.from_batches([batch])
     # The parser takes everything after a quote that never closes for one field, and so would drop records silently.
-    with _content(path) as content, io.TextIOWrapper(content, encoding, newline="") as text:
+    with content_of(path) as content, io.TextIOWrapper(content, encoding, newline="") as text:
         if sum(chunk.count('"') for chunk in iter(lambda: text.read(_CHUNK), "")) % 2:
             raise InvalidRecord(f"{path} has a quote that never closes; it may be cut short or damaged")
 
 
 def _parquet(
-    path: Path, columns: Sequence[str], size: int, names: Mapping[str, Collection[str]], _: Dialect
+    path: Path, columns: Sequence[str] | None, size: int, names: Mapping[str, Collection[str]], _: Dialect
 ) -> Iterator[pa.Table]:
     with opened(path) as opening:
         metadata = pyarrow.parquet.read_metadata(opening)
         schema = metadata.schema.to_arrow_schema()
+        columns = schema.names if columns is None else columns
         _check_columns(path, columns, schema.names)
         texts = [name for name in columns if name in names and _is_text(schema.field(name).type)]
         with pyarrow.parquet.ParquetFile(opening, metadata=metadata, read_dictionary=texts) as file:
@@ -187,12 +145,13 @@ def _parquet(
                 yield pa.Table.from_batches([batch]).select(list(columns))
 
 
-def _arrow(path: Path, columns: Sequence[str], *_: Any) -> Iterator[pa.Table]:
+def _arrow(path: Path, columns: Sequence[str] | None, *_: Any) -> Iterator[pa.Table]:
     with opened(path) as opening, pa.input_stream(str(opening) if isinstance(opening, Path) else opening) as content:
         is_file = content.read(6) == b"ARROW1"
     with opened(path) as opening:
         if is_file:
             with pyarrow.ipc.open_file(opening) as file:
+                columns = file.schema.names if columns is None else columns
                 _check_columns(path, columns, file.schema.names)
                 yield _empty(file.schema.field(name) for name in columns)
                 for number in range(file.num_record_batches):
@@ -200,6 +159,7 @@ def _arrow(path: Path, columns: Sequence[str], *_: Any) -> Iterator[pa.Table]:
         else:
             with pa.input_stream(str(opening) if isinstance(opening, Path) else opening) as content:
                 stream = pyarrow.ipc.open_stream(content)
+                columns = stream.schema.names if columns is None else columns
                 _check_columns(path, columns, stream.schema.names)
                 yield _empty(stream.schema.field(name) for name in columns)
                 for batch in stream:
@@ -211,8 +171,8 @@ def _json_lines(
 ) -> Iterator[pa.Table]:
     schema = pa.schema([(column, pa.string()) for column in columns])
     yield _empty(schema)
-    with _content(path) as content:
-        encoding = dialect.encoding or _encoding(path)
+    with content_of(path) as content:
+        encoding = dialect.encoding or encoding_of(path)
         lines = enumerate((line for line in _lines(content, encoding) if line.strip()), 1)
         rows = (_json_record(path, number, line, columns) for number, line in lines)
         while block := list(islice(rows, size)):
@@ -244,7 +204,7 @@ def _json_record(path: Path, number: int, line: str, columns: Sequence[str]) -> 
 
 
 def _workbook(
-    path: Path, columns: Sequence[str], size: int, _: Mapping[str, Collection[str]], dialect: Dialect
+    path: Path, columns: Sequence[str] | None, size: int, _: Mapping[str, Collection[str]], dialect: Dialect
 ) -> Iterator[pa.Table]:
     openpyxl = _extra("openpyxl")
     with opened(path) as opening:
@@ -257,6 +217,7 @@ def _workbook(
             raise InvalidRecord(f"{path} has {len(sheets)} sheets; choose one with --sheet")
         rows = book[dialect.sheet or sheets[0]].iter_rows(values_only=True)
         header = [str(name) for name in next(rows, ())]
+        columns = header if columns is None else columns
         _check_columns(path, columns, header)
         places = [header.index(column) for column in columns]
         schema = pa.schema([(column, pa.string()) for column in columns])
@@ -267,6 +228,16 @@ def _workbook(
         book.close()
 
 
+def _survey_metadata(path: Path, dialect: Dialect) -> Any:
+    """What a survey file says of its columns."""
+    pyreadstat = _extra("pyreadstat")
+    encoding = {"encoding": dialect.encoding} if dialect.encoding else {}
+    try:
+        return getattr(pyreadstat, SURVEY[ending(path)])(str(path), metadataonly=True, **encoding)[1]
+    except pyreadstat.PyreadstatError:
+        raise InvalidRecord(f"{path} cannot be read: it may be cut short or damaged") from None
+
+
 def _survey(
     path: Path, columns: Sequence[str], size: int, names: Mapping[str, Collection[str]], dialect: Dialect
 ) -> Iterator[pa.Table]:
@@ -274,7 +245,7 @@ def _survey(
     read = getattr(pyreadstat, SURVEY[ending(path)])
     encoding = {"encoding": dialect.encoding} if dialect.encoding else {}
     try:
-        _none, meta = read(str(path), metadataonly=True, **encoding)
+        meta = _survey_metadata(path, dialect)
         _check_columns(path, columns, meta.column_names)
         chunks = pyreadstat.read_file_in_chunks(read, str(path), chunksize=size, usecols=list(columns), **encoding)
         for frame, _meta in chunks:
@@ -292,7 +263,7 @@ def _survey(
         raise InvalidRecord(f"{path} cannot be read: it may be cut short or damaged") from None
 
 
-_Reader = Callable[[Path, Sequence[str], int, Mapping[str, Collection[str]], Dialect], Iterator[pa.Table]]
+_Reader = Callable[[Path, Any, int, Mapping[str, Collection[str]], Dialect], Iterator[pa.Table]]
 _READERS: dict[str, _Reader] = {
     ".csv": _csv,
     ".tsv": _csv,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from dpcore.populations.formats import Dialect
+from dpcore.populations.dialect import Dialect
 from dpcore.populations.records import parsed, questions_by_column, read_tables
 from dpcore.protocol.records.arrow_columns import as_numpy, whole
 from dpcore.protocol.records.blocks import BLOCK

@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpcore.errors import InvalidRecord
-from dpcore.populations.formats import Dialect, ending, read_columns, resolved
+from dpcore.populations.dialect import Dialect, ending, resolved
+from dpcore.populations.formats import read_columns
 from dpcore.protocol.domain.dates import day_number
 from dpcore.protocol.records.blocks import BLOCK
 from dpcore.protocol.records.category_names import BLANKS, says_nothing

@@ -19,6 +19,7 @@ from dpcore.rounds.defaults import PROJECT as FILE
 from dpcore.rounds.settings import Round, Which, options
 
 _SHIPPED = "ldpflow_project"  # where a wheel has what lies at the top here: `prefect.yaml` and `data`
+SCHEME = "schemes/survey.toml"
 _TEMPLATES = {  # in `data/project`, without a dot before a name: where `ldpflow init` puts each
     "Containerfile": "Containerfile",
     "README.md": "README.md",
@@ -27,7 +28,7 @@ _TEMPLATES = {  # in `data/project`, without a dot before a name: where `ldpflow
     "gitignore": ".gitignore",
     "ldpflow.toml": FILE,
     "prefect.toml": "prefect.toml",
-    "survey.toml": "schemes/survey.toml",
+    "survey.toml": SCHEME,
     "systemd/ldpflow.service": "systemd/ldpflow.service",
 }
 _WHOSE = ("clients", "records", "reports")
@@ -171,9 +172,15 @@ class Project:
         )
 
 
-def start(folder: Path) -> list[Path]:
-    """Write a new project and return its files.  Raises SchemeError, with nothing written, where one of them is there."""
+def start(folder: Path, draft: str | None = None) -> list[Path]:
+    """Write a new project and return its files.
+
+    draft: the text of its scheme, by default that of an example.
+    Raises SchemeError, with nothing written, where one of the files is there.
+    """
     texts = {folder / path: shipped("data", "project", name).read_text("utf-8") for name, path in _TEMPLATES.items()}
+    if draft is not None:
+        texts[folder / SCHEME] = draft
     if there := [path for path in texts if path.exists()]:
         raise SchemeError(f"{there[0]} is there already; name another folder")
     for path, text in texts.items():

@@ -18,7 +18,7 @@ from dpcore.errors import SchemeError
 from dpcore.rounds.defaults import DEFAULT_DATA, DEFAULT_SCHEME, KEEP_DAYS, MIN_CLIENTS
 
 if TYPE_CHECKING:
-    from dpcore.populations.formats import Dialect
+    from dpcore.populations.dialect import Dialect
 
 MOST_CLIENTS = 10**12
 _DIGITS = 20  # that a number may have, more than any bound
@@ -121,7 +121,7 @@ class Written(Declared):
     @property
     def dialect(self) -> Dialect:
         """The same as readers take it; raises InvalidRecord."""
-        from dpcore.populations.formats import Dialect  # which loads Arrow, and help needs none
+        from dpcore.populations.dialect import Dialect  # which loads Arrow, and help needs none
 
         return Dialect(**{each.name: getattr(self, each.name) for each in options(Written)})
 

@@ -175,7 +175,7 @@ def test_a_round_of_other_people_has_drifted_and_says_so(
     shutil.copy(data / "warehouse.duckdb", tmp_path)
     people = populations.by_scheme("consumer_expenditure")
     moved = replace(people, weights={"urban": 0.5, "rural": 0.5})
-    monkeypatch.setattr(privatization.populations, "by_scheme", lambda name: moved)
+    monkeypatch.setattr(privatization.populations, "respondents_of", lambda scheme: moved)
     run = land_round(tmp_path, "2026-11-09")
     checks = ask(tmp_path, "from latest_checks where round = '2026-11-09'").set_index("name")
     assert not checks.loc["drift(urban_rural)", "passed"]

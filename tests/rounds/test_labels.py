@@ -9,11 +9,11 @@ import pytest
 
 import dpcore as dp
 from dpcore import wire
-from dpcore.errors import InvalidRecord, SchemeError
+from dpcore.errors import InvalidRecord
+from dpcore.populations import respondents_of
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds.exchange.outgoing_reports import Keeping, send
-from dpcore.rounds.steps.preparation import prepare
 from tests.protocol.test_labels import LABELS
 
 TEXT = """name = "told"
@@ -92,11 +92,8 @@ def test_who_moves_answers_the_same_and_pays_nothing_and_the_label_follows(tmp_p
     assert sent[0] == sent[1]
 
 
-def test_simulated_people_have_the_labels_that_they_know(root: Path, tmp_path: Path) -> None:
+def test_a_scheme_with_more_than_its_people_know_has_default_respondents(root: Path) -> None:
     text = (root / "data/schemes/consumer_expenditure.toml").read_text("utf-8")
-    file = tmp_path / "scheme.toml"
-    file.write_text(text + '[labels.region]\ncategories = ["n", "s"]\n', "utf-8")
-    with pytest.raises(
-        SchemeError, match="the simulated people of consumer_expenditure have no region, only urban_rural"
-    ):
-        prepare(file, round_="2026-11-20", clients=1000, data=tmp_path / "data")
+    assert "region" not in respondents_of(Scheme.from_toml(text)).attributes
+    more = Scheme.from_toml(text + '[labels.region]\ncategories = ["n", "s"]\n')
+    assert respondents_of(more).shares() == pytest.approx({"n": 2 / 3, "s": 1 / 3})

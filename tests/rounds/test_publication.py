@@ -102,7 +102,7 @@ def test_remembered_answers_without_tokens_are_named_by_the_condition_alone(sche
     assert first.answers == again.answers
     assert first.id != again.id
     assert told(scheme, 1000, monkeypatch=monkeypatch).whole is not None
-    assert "not remembered" in CONDITION
+    assert "not memoized" in CONDITION
     assert "drawn anew" in CONDITION_OF_PAGE
     assert Publication(memoized=True).refusals
     with open_for_reading(fresh) as connection:

@@ -17,7 +17,8 @@ from dpcore.errors import InvalidReport, SchemeError
 from dpcore.mechanisms import Reports
 from dpcore.mechanisms.categorical.unary_encoding import packed
 from dpcore.mechanisms.stated.stated_channel import Stated
-from dpcore.populations.formats import Dialect, read_columns
+from dpcore.populations.dialect import Dialect
+from dpcore.populations.formats import read_columns
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.records.blocks import BLOCK
 from dpcore.protocol.report import Answers, ReportBatch

@@ -29,7 +29,7 @@ from dpcore import populations, wire
 from dpcore._random import secure
 from dpcore.client import Client
 from dpcore.errors import BudgetExceeded, DPCoreError, InvalidRecord, InvalidReport, SchemeError, check_within
-from dpcore.populations.formats import Dialect
+from dpcore.populations.dialect import Dialect
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import Ledger
 from dpcore.protocol import tokens
