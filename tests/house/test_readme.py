@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 import dpcore as dp
 
@@ -49,3 +51,19 @@ def test_the_scheme_gives_the_numbers_that_are_shown(readme: str, root: Path, tm
 
 def _quantities(printed: str) -> list[str]:
     return re.findall(r"(share of \w+|mean) ", printed)
+
+
+def test_the_citation_names_the_version_of_the_package(root: Path) -> None:
+    cited = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert [cited[key] for key in ("version", "license")] == [project[key] for key in ("version", "license")]
+
+
+def test_issue_templates_ask_what_is_needed_and_lead_privacy_defects_elsewhere(root: Path) -> None:
+    folder = root / ".github/ISSUE_TEMPLATE"
+    forms = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in folder.glob("*.yml")}
+    (private,) = forms.pop("config")["contact_links"]
+    assert "SECURITY.md" in private["about"]
+    for form in forms.values():
+        assert {"name", "description", "body"} <= set(form)
+        assert any(each.get("validations", {}).get("required") for each in form["body"])

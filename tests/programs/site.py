@@ -20,7 +20,8 @@ BUILD, SITE = ROOT / "build/site-pages", ROOT / "build/site"
 LEFT_OUT = (
     "dpcore/results/pages/templates/",
     "data/project/",
-)  # pages that runs make; of a project, but for RUNNING.md
+    ".github/",
+)  # pages that runs make; of a project, but for RUNNING.md; of hosting services
 GUIDE = "data/guide"
 NAVIGATION = (  # (its name, a page or pages); a page that is not named here is found by the search and by links
     ("Home", "README.md"),
