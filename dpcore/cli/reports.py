@@ -41,9 +41,7 @@ def check(
     show_lines(str(source), ("attribute", "column", *kinds), rows)
     refused = [each for each in counts if each.refused]
     for each in refused:
-        examples = [f"{value!r} in {count:,} records" for value, count in each.examples(min_clients)]
-        beside = ", ".join(examples) or f"no refused value is in {min_clients:,} records or more"
-        print(f"column {each.column!r}: {beside}")
+        print(f"column {each.column!r}, refused: {', '.join(each.reasons(min_clients))}")
     if refused:
         print(f"{source} would be refused; correct the file or the scheme", file=sys.stderr)
         raise typer.Exit(1)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dpcore.protocol.scheme import Scheme
 
 _DISTINCT = 1 << 17  # refused values that are counted each; beyond, those met once so far are counted together
+_SHOWN = 3  # refused values by name
 _RARE, _NO_VALUE = "(rare values)", "(no value)"
 
 
@@ -49,9 +50,17 @@ class ColumnCounts:
         """How many values stop a round."""
         return self.values.total()
 
-    def examples(self, least: int, many: int = 3) -> list[tuple[str, int]]:
-        """Return the most frequent refused values of at least `least` records each, with their counts."""
-        return [(value, count) for value, count in self.values.most_common(many) if count >= least]
+    def reasons(self, least: int) -> list[str]:
+        """Return why values are refused, with counts: those of at least `least` records by the value, three of them at most."""
+        values = self.values.copy()
+        missing = values.pop(_NO_VALUE, 0)
+        shown = [(value, count) for value, count in values.most_common(_SHOWN) if count >= least]
+        rest = values.total() - sum(count for _, count in shown)
+        return [
+            *([f"{missing:,} without a value"] if missing else []),
+            *(f"{count:,} with {value!r}" for value, count in shown),
+            *([f"{rest:,} with values of fewer than {least:,} records each"] if rest else []),
+        ]
 
     def plus(self, *, refused: Iterable[object], **counts: int) -> ColumnCounts:
         """Return the counts with those of another block."""
