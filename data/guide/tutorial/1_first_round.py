@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 1. Your first round
 #
-# Ten minutes. You ask 20,190 people three questions without seeing one answer, and read what comes out.
+# Ten minutes. You ask 20,190 respondents three questions without seeing one answer, and read the estimates.
 #
 # You need Python 3.11 or newer, git and make. In the checkout, once:
 #
@@ -20,9 +20,10 @@ for name in ("FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE"):  # commands here prin
 os.chdir(next(folder for folder in (Path.cwd(), *Path.cwd().parents) if (folder / "Makefile").exists()))
 
 # %% [markdown]
-# ## The people
+# ## The respondents
 #
-# The package carries a file of real people: the RAND Health Insurance Experiment, public domain. A row is one person in one year.
+# The package contains a public-domain file of real records: the RAND Health Insurance Experiment. A row is one person in one
+# year.
 
 # %%
 import pandas as pd
@@ -31,40 +32,40 @@ people = pd.read_parquet("data/samples/health_insurance.parquet")
 people.sample(4, random_state=7)
 
 # %% [markdown]
-# You can see this file only because it is public. From here on, pretend that each row lies on its owner's own telephone.
+# You can see this file only because it is public. From here on, imagine that each row is stored on its owner's telephone.
 #
-# ## What is asked
+# ## The questions
 #
-# A *scheme* is a TOML file. It says what is asked, and how much of each answer may be known. That amount is *epsilon*: 0 is
-# nothing, 1 is a little, 5 is nearly all. `ldpflow scheme` reads a scheme and says what it promises.
+# A *scheme* is a TOML file. It lists the questions, and how much a report may reveal of each answer. That limit is *epsilon*: 0
+# is nothing, 1 is a little, 5 is nearly everything. `ldpflow scheme` reads a scheme and shows what it promises.
 
 # %% language="bash"
 # ldpflow scheme data/schemes/health_insurance.toml
 
 # %% [markdown]
-# Three questions: how often somebody saw a doctor (`visits`), an index of chronic diseases (`chronic`), and how people rate
-# their own health. The last column is what the program worked out by itself, exactly, from the integers that clients use.
+# There are three questions: how often somebody saw a doctor (`visits`), an index of chronic diseases (`chronic`), and the
+# self-rated health. The columns on the right are computed exactly from the integers that clients use.
 #
 # ## The round
 #
-# One command takes the people, makes each answer noisy as the person's own device would, throws the answers away, and estimates
-# from the noisy reports alone.
+# One command reads the records, adds noise to each answer as the respondent's device would, discards the answers, and estimates
+# from the noisy reports only.
 
 # %% language="bash"
 # ldpflow run data/schemes/health_insurance.toml --records data/samples/health_insurance.parquet
 
 # %% [markdown]
-# Your numbers differ a little from these: the noise is drawn anew from the operating system each time, and nobody can repeat it.
+# Your estimates differ a little from these: the operating system supplies fresh noise each time, and nobody can repeat it.
 #
 # How to read a line:
 #
-# - **estimate**: the best guess of the number for all people.
-# - **95 % interval**: where the true number lies, 95 times in 100. It is this wide because the answers were noisy.
-# - **epsilon**: what each person gave away for this question. The sum is under the table.
+# - **estimate**: the estimate for all respondents.
+# - **95 % interval**: a range that covers the true value in 95 of 100 rounds. Its width comes from the noise of the answers.
+# - **epsilon**: what each respondent spent on this question. The total is under the table.
 #
-# ## Was it right?
+# ## Compare with the true values
 #
-# This file is public, so for once you can look.
+# This file is public, so here you can compare.
 
 # %%
 truth = {
@@ -76,9 +77,9 @@ for what, value in truth.items():
     print(f"{what:35} {value:.3f}")
 
 # %% [markdown]
-# Compare these with the table above. About one interval in twenty misses; the others hold the truth.
+# Compare these with the table above. About one interval in twenty does not cover the true value.
 #
-# A landed round is refused when you run it again on the same day, so that nobody is asked twice by mistake. Say `--again` if you
-# mean it.
+# ldpflow refuses to run a landed round again on the same day, so that nobody is asked twice by mistake. To do it on purpose, use
+# `--again`.
 #
 # Next: [read the results](2_read_the_results.md).

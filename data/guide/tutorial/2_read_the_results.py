@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 2. Read the results
 #
-# Ten minutes. The round of [step 1](1_first_round.md) is in a database file. You ask it in SQL, then in Python, then draw it.
+# Ten minutes. The round of [step 1](1_first_round.md) is in a database file. You query it in SQL, then in Python, and plot it.
 
 # %% tags=["hidden"]
 import os
@@ -14,14 +14,14 @@ os.chdir(next(folder for folder in (Path.cwd(), *Path.cwd().parents) if (folder 
 # %% [markdown]
 # ## SQL in the terminal
 #
-# A view whose name begins with `latest_` has one row for each number of the newest run of every round.
+# A view whose name begins with `latest_` has one row for each estimate of the current run of every round.
 
 # %% language="bash"
 # ldpflow query "select category, estimate, low, high from latest_frequencies
 #   where attribute = 'health' and scheme = 'health_insurance'"
 
 # %% [markdown]
-# Numbers of a numeric question are in `latest_functionals`. The filter `given = ''` means everyone, not a group.
+# Statistics of a numeric question are in `latest_functionals`. The filter `given = ''` means all respondents, not a group.
 
 # %% language="bash"
 # ldpflow query "select functional, estimate, standard_error, low, high from latest_functionals
@@ -30,7 +30,7 @@ os.chdir(next(folder for folder in (Path.cwd(), *Path.cwd().parents) if (folder 
 # %% [markdown]
 # ## The same in Python
 #
-# After each landing the file is copied to `warehouse.published.duckdb`. Read that copy: you then never block a round.
+# Each landing copies the file to `warehouse.published.duckdb`. Read that copy, so that you never block a round.
 
 # %%
 import duckdb
@@ -42,7 +42,7 @@ visits = file.sql(
 visits.head(3)
 
 # %% [markdown]
-# It is a table like any other. Is the share that the interval allows anywhere near the true one? The file is public, so look:
+# It is a DataFrame. Do the intervals cover the true proportions? The file is public, so you can compare:
 
 # %%
 import pandas as pd
@@ -54,9 +54,9 @@ visits["held"] = (visits["low"] <= visits["truth"]) & (visits["truth"] <= visits
 print(f"the interval held the truth for {visits['held'].sum()} of {len(visits)} categories")
 
 # %% [markdown]
-# ## Draw it
+# ## Plot it
 #
-# The round left its pictures in `data/var/figures`. This is one of them.
+# The round stored its plots in `data/var/figures`. This is one of them.
 
 # %%
 from pathlib import Path
@@ -67,7 +67,7 @@ newest = max(Path("data/var/figures").glob("*/visits.png"), key=lambda path: pat
 Image(newest, alt="Shares of the number of visits, each with its interval")
 
 # %% [markdown]
-# Or draw with your own tools, from the columns `x`, `density`, `low` and `high`:
+# You can also plot with your own tools, from the columns `x`, `density`, `low` and `high`:
 
 # %%
 from dpcore.results.plots import plot_density, style
@@ -78,14 +78,14 @@ plot_density(curve, axes, unit="points")
 Image(style.png(figure), alt="The estimated density of the chronic index, with its band")
 
 # %% [markdown]
-# ## One page for other people
+# ## One page for other readers
 
 # %% language="bash"
 # ldpflow publish round.html --scheme health_insurance
 
 # %% [markdown]
-# Open `round.html` in a browser. It works without a network and prints.
+# Open `round.html` in a browser. It works without a network and can be printed.
 #
-# Thirty more questions, each with its SQL, are in [the page about data](../../README.md).
+# [The page about data](../../README.md) leads to thirty more questions, each with its SQL.
 #
 # Next: [write your own scheme](3_your_own_scheme.md).

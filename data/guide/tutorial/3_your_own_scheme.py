@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 3. Write your own scheme
 #
-# Ten minutes. You ask the same people other questions, and spend less of their privacy.
+# Ten minutes. You ask the same respondents other questions, and spend less epsilon.
 
 # %% tags=["hidden"]
 import os
@@ -14,7 +14,7 @@ os.chdir(next(folder for folder in (Path.cwd(), *Path.cwd().parents) if (folder 
 # %% [markdown]
 # ## The file
 #
-# Save this as `clinic.toml`. It asks how often people saw a doctor in three classes only, and how ill they are.
+# Save this as `clinic.toml`. It asks how often respondents saw a doctor, in only three classes, and how ill they are.
 
 # %% tags=["file:clinic.toml"]
 name = "clinic"
@@ -39,19 +39,19 @@ epsilon = 2
 functionals = ["mean", "cdf(15)"]      # cdf(15): the share at or below 15
 
 # %% [markdown]
-# Only `name`, the questions, their type, their bounds or categories, and epsilon are needed. All keys are in
-# [the reference](../reference/scheme.md).
+# Only `name`, the questions, their type, their bounds or categories, and epsilon are required. [The
+# reference](../reference/scheme.md) lists all keys.
 #
-# ## Check it before anybody answers
+# ## Check it before respondents answer
 
 # %% language="bash"
 # ldpflow scheme clinic.toml
 
 # %% [markdown]
-# The *digest* is the fingerprint of what clients and collector agree on. A report made under one digest is never counted under
+# The *digest* is a hash of what clients and collector agree on. A report made under one digest is never counted under
 # another.
 #
-# A mistake is answered with one line that says what to do:
+# For a mistake, ldpflow prints one line that says what to do:
 
 # %% language="bash"
 # sed 's/epsilon = 2/epsilom = 2/' clinic.toml > wrong.toml
@@ -64,27 +64,26 @@ functionals = ["mean", "cdf(15)"]      # cdf(15): the share at or below 15
 # ldpflow run clinic.toml --records data/samples/health_insurance.parquet
 
 # %% [markdown]
-# Means of groups have wider intervals than everyone's: fewer people are in each, and nobody knows for sure who, since that
-# answer is noisy, too. The second table says whether two groups differ more than noise explains.
+# Intervals of group means are wider than those of the overall mean. A group has fewer respondents, and membership is uncertain,
+# because that answer is noisy as well. The second table shows whether two groups differ significantly.
 #
 # ## Look at the checks
 #
-# Every round is checked. What did not pass?
+# ldpflow checks every round. Which checks did not pass?
 
 # %% language="bash" tags=["rows vary"]
 # ldpflow query "select name, detail from latest_checks where scheme = 'clinic' and not passed"
 
 # %% [markdown]
-# The index takes 31 values only, and the program has noticed from the reports. Means are still right. The share at or below 15
-# depends on which side of 15 a whole value's people are: everyone's interval counts that in, and is wide for it. Reports of one
-# group are too few to show the values, so that its interval takes a smooth curve for granted. Where values are seen, numbers
-# that need a curve are refused. For a histogram instead, write `mechanism = "wavelet_laplace"` and `degree = 0`, as the scheme
-# of step 1 does.
+# The index has only 31 values, and the check detected this from the reports. Means are not affected. The proportion at or below
+# 15 depends on the side of 15 on which all respondents of one value are. The interval for all respondents accounts for this and
+# is therefore wide. The reports of one group are too few to show the values, so its interval assumes a smooth density. If the
+# values are detected, functionals that need a density are withheld. For a histogram instead, write `mechanism = "wavelet_laplace"` and
+# `degree = 0`, as the scheme of step 1 does.
 #
-# ## How much does epsilon buy?
+# ## How much precision does epsilon give?
 #
-# Change `epsilon = 2` to `epsilon = 1` and try again, without touching the first result: `--data` gives the trial a folder of
-# its own.
+# Change `epsilon = 2` to `epsilon = 1` and run again. `--data` gives the trial its own folder, so the first result stays.
 
 # %% language="bash"
 # sed 's/epsilon = 2/epsilon = 1/' clinic.toml > careful.toml
@@ -93,7 +92,7 @@ functionals = ["mean", "cdf(15)"]      # cdf(15): the share at or below 15
 # ldpflow show --data data/var/trial | grep "Chronic .* mean .* [12] *$"
 
 # %% [markdown]
-# The second interval is about twice as wide. Half the epsilon costs about the precision that a quarter of the people would.
-# [Step 6](6_decide_epsilon.md) turns that into a decision.
+# The second interval is about twice as wide. Half the epsilon gives about the precision of a quarter of the respondents.
+# [Step 6](6_decide_epsilon.md) shows how to decide.
 #
 # Next: [collect from real clients](4_collect_from_real_clients.md).

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 4. Collect from real clients
 #
-# Ten minutes. Until now one machine had all records. Now each person makes their own report, and a *collector* takes it over HTTP.
+# Ten minutes. Until now one machine had all records. Now each respondent makes a report, and a *collector* receives it over HTTP.
 # This page uses `clinic.toml` of [step 3](3_your_own_scheme.md).
 
 # %% tags=["hidden"]
@@ -15,21 +15,21 @@ os.chdir(next(folder for folder in (Path.cwd(), *Path.cwd().parents) if (folder 
 # %% [markdown]
 # ## Start the collector
 #
-# In a terminal of its own, which is left running (Ctrl-C stops it):
+# Use a separate terminal and leave it running (Ctrl-C stops the collector):
 
 # %% magic_args="--bg" language="bash"
 # ldpflow serve clinic.toml --into data/var/collected --port 8080 --seal-after 2
 
 # %% [markdown]
-# In another terminal, ask whether it is there:
+# In another terminal, check that it runs:
 
 # %% language="bash"
 # curl --silent --retry 30 --retry-connrefused --retry-delay 1 http://127.0.0.1:8080/health
 
 # %% [markdown]
-# ## One person
+# ## One respondent
 #
-# This happens on the person's own machine. The record stays there; only `report.jsonl` leaves.
+# This happens on the respondent's own machine. The record stays there; only `report.jsonl` leaves.
 
 # %% language="bash"
 # echo '{"visits": 3, "chronic_index": 12.5}' > me.jsonl
@@ -47,12 +47,12 @@ os.chdir(next(folder for folder in (Path.cwd(), *Path.cwd().parents) if (folder 
 # done
 
 # %% [markdown]
-# *accepted* means that it is on the disk. The same report again is counted once.
+# *accepted* means that the report is on the disk. A repeated report is counted once.
 #
 # ## A browser
 #
-# The collector also serves a page that asks the questions and makes the noise in the browser. It is at
-# <http://127.0.0.1:8080/survey/clinic/>. It shows the report before it is sent.
+# The collector also serves a page that asks the questions and adds the noise in the browser. It is at
+# <http://127.0.0.1:8080/survey/clinic/>. It shows the report before sending it.
 
 # %% tags=["picture"]
 import subprocess
@@ -72,9 +72,9 @@ subprocess.run([*chromium, *page], check=True, capture_output=True)
 Image("consent.png", alt="The consent page in a browser: two questions, and what an answer gives away")
 
 # %% [markdown]
-# ## Many people
+# ## Many respondents
 #
-# Two thousand people of the file, as if each had made a report. A batch has a report a line.
+# This simulates the reports of two thousand people of the file. A batch has one report per line.
 
 # %%
 import pandas as pd
@@ -90,19 +90,19 @@ people.to_csv("people.csv", index=False)
 # %% [markdown]
 # ## Count them
 #
-# Every two seconds (`--seal-after 2`) the collector seals what has come into a file. A round counts the files.
+# Every two seconds (`--seal-after 2`) the collector seals what has arrived into a file. A round counts the files.
 
 # %% language="bash" tags=["rows vary"]
 # sleep 4
 # ldpflow run clinic.toml --reports data/var/collected/reports/* --round first-survey
 
 # %% [markdown]
-# The check `clients` says that far fewer answered than in the round before: there it was the whole file. That is what checks
-# are for, and the round has landed all the same.
+# The check `clients` reports that far fewer respondents answered than in the round before, which had the whole file. The round
+# has landed nevertheless.
 #
-# The intervals are wider than in step 3, since one person in ten was asked. A number that cannot be told from noise is *refused*,
-# and a note says why and what would help.
+# The intervals are wider than in step 3, because one person in ten was asked. An estimate that is not distinguishable from noise
+# is *withheld*, and a note says why and what would help.
 #
-# What else a collector can be told, keys, certificates and limits, is on [its own page](../../../dpcore/collector/README.md).
+# [The collector's page](../../../dpcore/collector/README.md) describes keys, certificates, limits and other options.
 #
 # Next: [run it every night](5_run_it_every_night.md).

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 5. Run it every night
 #
-# Ten minutes. You make a project, start everything with one command, and see a round happen by itself.
+# Ten minutes. You create a project, start everything with one command, and see a scheduled round.
 
 # %% tags=["hidden"]
 import os
@@ -12,15 +12,15 @@ for name in ("FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE"):  # commands here prin
 os.chdir(next(folder for folder in (Path.cwd(), *Path.cwd().parents) if (folder / "Makefile").exists()))
 
 # %% [markdown]
-# ## Make a project
+# ## Create a project
 #
-# A project is a small folder of your own, which you keep in your own repository.
+# A project is a small folder that you keep in your own repository.
 
 # %% language="bash"
 # ldpflow init clinic
 
 # %% [markdown]
-# Put the scheme of [step 3](3_your_own_scheme.md) in, and let `ldpflow.toml` name it:
+# Add the scheme of [step 3](3_your_own_scheme.md), and name it in `ldpflow.toml`:
 
 # %% language="bash"
 # cp clinic.toml clinic/schemes/
@@ -35,14 +35,14 @@ settings.write_text(settings.read_text().replace("80" + "80", os.environ.get("CO
 # %% [markdown]
 # ## Start it
 #
-# In a terminal of its own. It starts a Prefect server, a worker, the collector, and the schedule; Ctrl-C stops all of it.
+# Use a separate terminal. The command starts a Prefect server, a worker, the collector, and the schedule; Ctrl-C stops all of it.
 
 # %% magic_args="--bg" language="bash"
 # cd clinic
 # ldpflow up
 
 # %% [markdown]
-# In another terminal, after some twenty seconds:
+# In another terminal, after about twenty seconds:
 
 # %% tags=["hidden"]
 import subprocess
@@ -58,11 +58,11 @@ while b"takes reports" not in (said := subprocess.run(["ldpflow", "status"], cwd
 # ldpflow status || true
 
 # %% [markdown]
-# Each line that is not well begins with `!`, and then the exit status is 1. That is all a watchdog needs.
+# A line that reports a problem begins with `!`, and the exit status is then 1. This is all a watchdog needs.
 #
-# ## Let people answer
+# ## Send reports
 #
-# The two thousand reports of [step 4](4_collect_from_real_clients.md) will do.
+# Use the two thousand reports of [step 4](4_collect_from_real_clients.md).
 
 # %% language="bash"
 # curl --silent --data-binary @reports.jsonl --header "Content-Type: application/x-ndjson" \
@@ -71,7 +71,7 @@ while b"takes reports" not in (said := subprocess.run(["ldpflow", "status"], cwd
 # %% [markdown]
 # ## The night
 #
-# The daily round comes at 02:15 UTC. You need not wait for it:
+# The daily round runs at 02:15 UTC. You can also start it now:
 
 # %% language="bash"
 # cd clinic
@@ -81,8 +81,8 @@ while b"takes reports" not in (said := subprocess.run(["ldpflow", "status"], cwd
 # tail -1 watched.txt
 
 # %% [markdown]
-# Its pages, logs and pictures are in the browser, at <http://127.0.0.1:4200>. The browser asks once for a key;
-# `ldpflow up --key` prints it. The numbers are in the project's own warehouse:
+# Its pages, logs and plots are in the browser, at <http://127.0.0.1:4200>. The browser asks once for a key;
+# `ldpflow up --key` prints it. The estimates are in the project's own warehouse:
 
 # %% language="bash"
 # cd clinic
@@ -95,13 +95,13 @@ while b"takes reports" not in (said := subprocess.run(["ldpflow", "status"], cwd
 # %% [markdown]
 # ## A server of your own
 #
-# Does your team have a Prefect server? `ldpflow deploy` gives it the same schedules. What somebody has set there stays.
+# If your team has a Prefect server, `ldpflow deploy` adds the same schedules to it. Settings that somebody made there stay.
 
 # %% language="bash"
 # cd clinic
 # PREFECT_API_URL=http://127.0.0.1:4200/api ldpflow deploy
 
 # %% [markdown]
-# systemd, containers and object stores are on [one page](../../project/RUNNING.md). Stop `ldpflow up` with Ctrl-C.
+# [One page](../../project/RUNNING.md) describes systemd, containers and object stores. Stop `ldpflow up` with Ctrl-C.
 #
 # Next: [decide epsilon and defend it](6_decide_epsilon.md).
