@@ -31,13 +31,13 @@ NAVIGATION = (  # (its name, a page or pages); a page that is not named here is 
     ("Troubleshooting", f"{GUIDE}/troubleshooting.md"),
     ("Reference", f"{GUIDE}/reference"),
     ("Explanation", f"{GUIDE}/explanation"),
-    ("Promise", "dpcore/README.md"),
+    ("Privacy guarantee", "dpcore/README.md"),
     ("Evidence", "dpcore/laboratory/README.md"),
     ("Data", "data/README.md"),
     ("Collector", "dpcore/collector/README.md"),
     ("Rounds", "flows/README.md"),
     ("Python", "dpcore/estimation/README.md"),
-    ("Left running", "data/project/RUNNING.md"),
+    ("Operation", "data/project/RUNNING.md"),
 )
 BOOST = {  # of pages' hits in the search, the first that fits: what answers a question comes before why it is so
     "data/guide/explanation/": 4,

@@ -79,7 +79,7 @@ for what, value in truth.items():
 # %% [markdown]
 # Compare these with the table above. About one interval in twenty does not cover the true value.
 #
-# ldpflow refuses to run a landed round again on the same day, so that nobody is asked twice by mistake. To do it on purpose, use
+# ldpflow refuses to run a landed round again on the same day, so that nobody is asked twice by mistake. To repeat it, use
 # `--again`.
 #
 # Next: [read the results](2_read_the_results.md).

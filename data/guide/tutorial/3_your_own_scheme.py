@@ -78,8 +78,8 @@ functionals = ["mean", "cdf(15)"]      # cdf(15): the share at or below 15
 # The index has only 31 values, and the check detected this from the reports. Means are not affected. The proportion at or below
 # 15 depends on the side of 15 on which all respondents of one value are. The interval for all respondents accounts for this and
 # is therefore wide. The reports of one group are too few to show the values, so its interval assumes a smooth density. If the
-# values are detected, functionals that need a density are withheld. For a histogram instead, write `mechanism = "wavelet_laplace"` and
-# `degree = 0`, as the scheme of step 1 does.
+# values are detected, functionals that need a density are withheld. For a histogram instead, write
+# `mechanism = "wavelet_laplace"` and `degree = 0`, as the scheme of step 1 does.
 #
 # ## How much precision does epsilon give?
 #

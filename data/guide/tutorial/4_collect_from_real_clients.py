@@ -1,7 +1,8 @@
 # %% [markdown]
 # # 4. Collect from real clients
 #
-# Ten minutes. Until now one machine had all records. Now each respondent makes a report, and a *collector* receives it over HTTP.
+# Ten minutes. Until now one machine had all records. Now each respondent makes a report, and a *collector* receives it over
+# HTTP.
 # This page uses `clinic.toml` of [step 3](3_your_own_scheme.md).
 
 # %% tags=["hidden"]
@@ -100,7 +101,7 @@ people.to_csv("people.csv", index=False)
 # The check `clients` reports that far fewer respondents answered than in the round before, which had the whole file. The round
 # has landed nevertheless.
 #
-# The intervals are wider than in step 3, because one person in ten was asked. An estimate that is not distinguishable from noise
+# The intervals are wider than in step 3, because one person in ten was asked. An estimate that is indistinguishable from noise
 # is *withheld*, and a note says why and what would help.
 #
 # [The collector's page](../../../dpcore/collector/README.md) describes keys, certificates, limits and other options.

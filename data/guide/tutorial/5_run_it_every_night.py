@@ -35,7 +35,7 @@ settings.write_text(settings.read_text().replace("80" + "80", os.environ.get("CO
 # %% [markdown]
 # ## Start it
 #
-# Use a separate terminal. The command starts a Prefect server, a worker, the collector, and the schedule; Ctrl-C stops all of it.
+# Use a separate terminal. The command starts a Prefect server, a worker, the collector, and the schedule; Ctrl-C stops them.
 
 # %% magic_args="--bg" language="bash"
 # cd clinic

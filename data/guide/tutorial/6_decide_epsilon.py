@@ -14,7 +14,7 @@ os.chdir(next(folder for folder in (Path.cwd(), *Path.cwd().parents) if (folder 
 # %% [markdown]
 # ## What epsilon means: the odds of guessing
 #
-# An attacker wants to know which of two answers you gave. Before your report both are equally likely, so a guess is right half of
+# An attacker wants to know which of two answers you gave. Before your report both are equally likely: a guess is right half of
 # the time. After your report, with any knowledge and any computation, the guess is right at most this often:
 
 # %%
