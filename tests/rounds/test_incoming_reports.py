@@ -184,3 +184,31 @@ def test_who_answers_one_unit_leaves_the_others_empty(tmp_path: Path) -> None:
     aggregate = dp.aggregate(scheme, wire.read_reports(tmp_path / "a.parquet", scheme))
     assert (aggregate.n, dict(aggregate.rejected)) == (3, {})
     assert aggregate.statistics["browser"].tolist() == [0, 0, 1]
+
+
+def test_outputs_are_spelled_as_files_spell_them(tmp_path: Path) -> None:
+    scheme = dp.Scheme.from_toml(SCHEME)
+    exactly, spelled = (tmp_path / name for name in ("a.parquet", "b.parquet"))
+    receive(scheme, written(tmp_path, SAID | {"n": [1, 2, 3, 1]}), exactly, count="n")
+    said = {"income": ["3.0", " 0", "1.00", "3"], "smoked": [" says yes", "shrugs\xa0", "says no", "says yes"]}
+    receive(scheme, written(tmp_path, SAID | said | {"n": ["1.0", "2", " 3", "1"]}), spelled, count="n")
+    sums = [dp.aggregate(scheme, wire.read_reports(path, scheme)).statistics for path in (exactly, spelled)]
+    assert all(sums[0][name].tolist() == sums[1][name].tolist() for name in sums[0])
+
+
+def test_codes_are_outputs_that_are_categories(tmp_path: Path) -> None:
+    text = SCHEME.partition("[attributes.browser]")[0].replace('names = ["says yes", "says no", "shrugs"]\n', "")
+    text = text.replace("[[3, 1, 1], [1, 3, 1]]", '[[3, 1], [1, 3]]\ncodes = { 1 = "yes", 0 = "no" }')
+    scheme = dp.Scheme.from_toml(text)
+    receive(scheme, written(tmp_path, {"smoked": [1, 0, 0]}), tmp_path / "a.parquet")
+    assert dp.aggregate(scheme, wire.read_reports(tmp_path / "a.parquet", scheme)).statistics["smoked"].tolist() == [
+        1,
+        2,
+    ]
+
+
+def test_a_client_who_answers_two_units_is_refused(tmp_path: Path) -> None:
+    text = SCHEME.replace('name = "survey"', 'name = "survey"\nreporting = "one"').partition("[labels")[0]
+    said = {"smoked": ["shrugs", "shrugs", ""], "browser": ["", "001", ""], "income": ["", "", "2"]}
+    with pytest.raises(InvalidReport, match=r"row 2 answers more than one question \(1 rows do\); under reporting"):
+        receive(dp.Scheme.from_toml(text), written(tmp_path, said), tmp_path / "a.parquet")

@@ -48,6 +48,11 @@ class Names:
             if _WHOLE.fullmatch(spelling):
                 self._all.setdefault(int(spelling), position)
 
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """The accepted texts, categories first."""
+        return tuple(self._texts)
+
     def cells(self, column: Any) -> np.ndarray:
         """Return the category of every value of a column, (n,) int64, UNKNOWN or ABSENT of those that name none.
 

@@ -6,7 +6,8 @@ forgotten, and the same reports are the same file, which no two rounds count.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from dpcore.populations.dialect import Dialect
 from dpcore.populations.formats import read_columns
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.records.blocks import BLOCK
+from dpcore.protocol.records.category_names import ABSENT, UNKNOWN, Names, plain
 from dpcore.protocol.report import Answers, ReportBatch
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.syntax.fields import listed
@@ -67,6 +69,7 @@ def receive(
         parts.append([*said, times[:, None]])
         first += len(frame)
     *said, times = (np.concatenate(column) for column in zip(*parts, strict=True))
+    _check_units(scheme, dict(zip(columns, said, strict=True)))
     n = int(times.sum())
     if not 0 < n <= MOST:
         raise InvalidReport(
@@ -79,6 +82,17 @@ def receive(
     return n
 
 
+def _check_units(scheme: Scheme, said: Mapping[str, np.ndarray]) -> None:
+    """Raise InvalidReport where a client answers more than one unit of a scheme by which it reports one."""
+    if scheme.reporting == "one":
+        answered = sum(np.any([said[name][:, 0] >= 0 for name in unit], axis=0).astype(int) for unit in scheme.units)
+        if np.any(more := np.asarray(answered) > 1):
+            raise InvalidReport(
+                f"row {int(np.argmax(more)) + 1} answers more than one question ({int(more.sum())} rows do); under "
+                'reporting = "one" a client answers one: leave the others empty'
+            )
+
+
 def _said(scheme: Scheme, name: str, values: Sequence[Any], first: int) -> np.ndarray:
     """The integers of the reports, (n, size) int64, -1 of who was not asked where a client answers one unit."""
     attribute, n = scheme.reported[name], len(values)
@@ -86,38 +100,40 @@ def _said(scheme: Scheme, name: str, values: Sequence[Any], first: int) -> np.nd
         return attribute.encode(values, first)[:, None]
     texts = [_text(value) for value in values]
     (size,) = attribute.mechanism.sizes
-    is_there = np.array([text != "" for text in texts], dtype=bool)
+    if isinstance(attribute.mechanism, Stated):
+        outputs = _outputs(attribute)
+        found, what = outputs.cells(values), f"one of {listed(tuple(outputs.spellings))}"
+        is_there = found != ABSENT
+    else:
+        k = attribute.mechanism.inputs
+        found = np.array([0 if len(text) == k and not text.strip("01") else UNKNOWN for text in texts], dtype=np.int64)
+        is_there, what = (
+            np.array([text != "" for text in texts], dtype=bool),
+            f"a text of {k} digits, 1 or 0 for each category in their order",
+        )
     if scheme.reporting == "all" and not is_there.all():
         raise _refused(attribute, first + int(np.argmin(is_there)), "says nothing", "fill it in, or leave the row out")
     said = np.full((n, size), -1, dtype=np.int64)
-    if isinstance(attribute.mechanism, Stated):
-        known = _outputs(attribute)
-        found = np.array([known.get(text, -1) for text in texts], dtype=np.int64)
-        what = f"one of {listed(tuple(known))}"
-        said[:, 0] = found
-    else:
-        k = attribute.mechanism.inputs
-        found = np.array([0 if len(text) == k and not text.strip("01") else -1 for text in texts], dtype=np.int64)
-        what = f"a text of {k} digits, 1 or 0 for each category in their order"
     if np.any(found[is_there] < 0):
         raise _refused(
             attribute, first + int(np.argmax(is_there & (found < 0))), "is no output of its channel", f"expected {what}"
         )
-    if not isinstance(attribute.mechanism, Stated):
+    if isinstance(attribute.mechanism, Stated):
+        said[is_there, 0] = found[is_there]
+    else:
         ones = np.array([list(text) for text, there in zip(texts, is_there, strict=True) if there]) == "1"
         said[is_there] = packed(ones.reshape(-1, attribute.mechanism.inputs)).reshape(-1, size)
     return said
 
 
-def _outputs(attribute: Attribute) -> dict[str, int]:
-    """What files call the outputs of a channel: by their names, else as categories are, else by their numbers from 0."""
+def _outputs(attribute: Attribute) -> Names:
+    """What files call the outputs of a channel: by their names, else as categories and their codes, else by numbers from 0."""
     mechanism = attribute.mechanism
     assert isinstance(mechanism, Stated)
     (many,) = mechanism.outputs
-    names = mechanism.names or (
-        attribute.categories if len(attribute.categories) == many else tuple(map(str, range(many)))
-    )
-    return {name: place for place, name in enumerate(names)}
+    if mechanism.names or len(attribute.categories) != many:
+        return Names(attribute.column, mechanism.names or tuple(map(str, range(many))), {})
+    return Names(attribute.column, attribute.categories, attribute.codes)
 
 
 def _text(value: Any) -> str:
@@ -129,7 +145,7 @@ def _text(value: Any) -> str:
 
 def _whole(values: Sequence[Any], column: str, first: int) -> np.ndarray:
     """How many reports each row stands for, (n,) int64."""
-    texts = [_text(value) for value in values]
+    texts = [re.sub(r"\.0+$", "", plain(_text(value))) for value in values]
     for place, text in enumerate(texts, first + 1):
         if not (text.isascii() and text.isdigit() and len(text) <= len(str(MOST))):
             raise InvalidReport(f"column {column!r} must hold whole numbers from 0 to {MOST:,}; row {place} does not")
