@@ -43,6 +43,7 @@ def check(
     for each in refused:
         print(f"column {each.column!r}, refused: {', '.join(each.reasons(min_clients))}")
     if refused:
+        sys.stdout.flush()  # so that what is refused is read first where both go to one pipe
         print(f"{source} would be refused; correct the file or the scheme", file=sys.stderr)
         raise typer.Exit(1)
 
