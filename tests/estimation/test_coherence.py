@@ -274,7 +274,8 @@ def test_rounds_of_points_are_coherent(kind: str, clients: int) -> None:
             check_points(estimate)
             results = [estimate.functional(parse(f"cdf({point})")) for point in POINTS[:-1].tolist()]
             covers.append(covered(results, below[:-1].tolist()))
-        assert np.mean(covers) >= 0.9, law
+        # Not significantly below 90 %: shares of one round are correlated, so the error is that of the rounds' means.
+        assert np.mean(covers) + 2.33 * np.std(covers) / np.sqrt(len(covers)) >= 0.9, law
 
 
 def report() -> Iterator[str]:
