@@ -8,7 +8,7 @@ People come in blocks of 65,536, each with a stream of its own, so that they are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,15 +57,6 @@ class Population:
     def attributes(self) -> tuple[str, ...]:
         """The names of all attributes, the group first."""
         return (self.group, *self.laws)
-
-    def check_asked(self, names: Iterable[str]) -> None:
-        """Raise SchemeError unless these people have all that a scheme asks of them."""
-        for name in names:
-            if name not in self.attributes:
-                raise SchemeError(
-                    f"the simulated people of {self.name} have no {name}, only {', '.join(self.attributes)}; leave it out of "
-                    "the scheme, or pass real people with --records FILE"
-                )
 
     def records(self, n: int, random: Source) -> dict[str, np.ndarray]:
         """Return n people as columns, each of shape (n,): numbers in the attribute's units, categories as labels."""

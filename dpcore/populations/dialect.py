@@ -58,7 +58,10 @@ def ending(path: Path) -> str:
 
 
 def resolved(path: Path, columns: Sequence[str], dialect: Dialect) -> Dialect:
-    """Return the dialect of a CSV with its encoding and delimiter, as far as the file shows them."""
+    """Return the dialect of a CSV with its encoding and delimiter: the first at which the header has the columns.
+
+    Without such a delimiter, and without columns, it is the one that splits the header into most fields.
+    """
     encoding = dialect.encoding or encoding_of(path)
     if dialect.delimiter is not None:
         return replace(dialect, encoding=encoding)
@@ -66,7 +69,7 @@ def resolved(path: Path, columns: Sequence[str], dialect: Dialect) -> Dialect:
     headers = {}
     for delimiter in dict.fromkeys([first, *DELIMITERS]):
         headers[delimiter] = header_of(path, encoding, delimiter)
-        if set(columns) <= set(headers[delimiter]):
+        if columns and set(columns) <= set(headers[delimiter]):
             return replace(dialect, encoding=encoding, delimiter=delimiter)
     return replace(dialect, encoding=encoding, delimiter=max(headers, key=lambda sign: len(headers[sign])))
 

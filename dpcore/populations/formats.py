@@ -77,9 +77,8 @@ def column_names(path: Path, dialect: Dialect = Dialect()) -> list[str]:
         next(read_columns(path, [], 1, dialect=dialect))  # says why not
     with _one_line_errors(path, dialect):
         if ending(path) in (".csv", ".tsv"):
-            encoding = dialect.encoding or encoding_of(path)
-            signs = [dialect.delimiter] if dialect.delimiter else ["\t" if ending(path) == ".tsv" else ",", *DELIMITERS]
-            return max((header_of(path, encoding, sign) for sign in signs), key=len)
+            written = resolved(path, [], dialect)
+            return header_of(path, str(written.encoding), str(written.delimiter))
         if ending(path) == ".jsonl":
             with content_of(path) as content:
                 first = next(
@@ -146,24 +145,15 @@ def _parquet(
 
 
 def _arrow(path: Path, columns: Sequence[str] | None, *_: Any) -> Iterator[pa.Table]:
-    with opened(path) as opening, pa.input_stream(str(opening) if isinstance(opening, Path) else opening) as content:
+    with content_of(path) as content:
         is_file = content.read(6) == b"ARROW1"
-    with opened(path) as opening:
-        if is_file:
-            with pyarrow.ipc.open_file(opening) as file:
-                columns = file.schema.names if columns is None else columns
-                _check_columns(path, columns, file.schema.names)
-                yield _empty(file.schema.field(name) for name in columns)
-                for number in range(file.num_record_batches):
-                    yield pa.Table.from_batches([file.get_batch(number)]).select(list(columns))
-        else:
-            with pa.input_stream(str(opening) if isinstance(opening, Path) else opening) as content:
-                stream = pyarrow.ipc.open_stream(content)
-                columns = stream.schema.names if columns is None else columns
-                _check_columns(path, columns, stream.schema.names)
-                yield _empty(stream.schema.field(name) for name in columns)
-                for batch in stream:
-                    yield pa.Table.from_batches([batch]).select(list(columns))
+    with opened(path) if is_file else content_of(path) as content:
+        reader = pyarrow.ipc.open_file(content) if is_file else pyarrow.ipc.open_stream(content)
+        columns = reader.schema.names if columns is None else columns
+        _check_columns(path, columns, reader.schema.names)
+        yield _empty(reader.schema.field(name) for name in columns)
+        for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:
+            yield pa.Table.from_batches([batch]).select(list(columns))
 
 
 def _json_lines(
@@ -229,25 +219,32 @@ def _workbook(
 
 
 def _survey_metadata(path: Path, dialect: Dialect) -> Any:
-    """What a survey file says of its columns."""
+    """The names, value labels and number of rows of a survey file's columns."""
     pyreadstat = _extra("pyreadstat")
-    encoding = {"encoding": dialect.encoding} if dialect.encoding else {}
     try:
-        return getattr(pyreadstat, SURVEY[ending(path)])(str(path), metadataonly=True, **encoding)[1]
+        return getattr(pyreadstat, SURVEY[ending(path)])(str(path), metadataonly=True, **_encoding(dialect))[1]
     except pyreadstat.PyreadstatError:
         raise InvalidRecord(f"{path} cannot be read: it may be cut short or damaged") from None
+
+
+def _encoding(dialect: Dialect) -> dict[str, str]:
+    return {"encoding": dialect.encoding} if dialect.encoding else {}
 
 
 def _survey(
     path: Path, columns: Sequence[str], size: int, names: Mapping[str, Collection[str]], dialect: Dialect
 ) -> Iterator[pa.Table]:
+    meta = _survey_metadata(path, dialect)
+    _check_columns(path, columns, meta.column_names)
     pyreadstat = _extra("pyreadstat")
-    read = getattr(pyreadstat, SURVEY[ending(path)])
-    encoding = {"encoding": dialect.encoding} if dialect.encoding else {}
     try:
-        meta = _survey_metadata(path, dialect)
-        _check_columns(path, columns, meta.column_names)
-        chunks = pyreadstat.read_file_in_chunks(read, str(path), chunksize=size, usecols=list(columns), **encoding)
+        chunks = pyreadstat.read_file_in_chunks(
+            getattr(pyreadstat, SURVEY[ending(path)]),
+            str(path),
+            chunksize=size,
+            usecols=list(columns),
+            **_encoding(dialect),
+        )
         for frame, _meta in chunks:
             data = {}
             for column in columns:

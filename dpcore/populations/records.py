@@ -176,8 +176,6 @@ def parsed(
 
 def _days(column: pa.ChunkedArray, codes: Collection[str]) -> tuple[pa.Array, np.ndarray]:
     """The days since 1970-01-01 that a column of dates, times or texts says, as `parsed` returns them; numbers are none."""
-    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
-        column = pc.local_timestamp(column)
     if pa.types.is_temporal(column.type):
         return column.cast(pa.date32()).cast(pa.int32()).cast(pa.float64()).fill_null(math.nan), np.array([], np.int64)
     coded = column.combine_chunks()

@@ -252,6 +252,7 @@ def test_survey_files_are_read_by_their_value_labels(tmp_path: Path, subtests: p
 
 REFUSED: dict[str, tuple[bytes, str]] = {
     "ambiguous commas": (lines(delimiter=";").replace("12.5", "1,234").replace("-3.25", "3").encode(), "say --decimal"),
+    "decimal commas among commas": (lines(comma=True).encode(), "with the decimal mark that --decimal says"),
     "thousands": (lines(comma=True).replace('"12,5"', '"1,234.5"').encode(), "without a thousands separator"),
     "latin-1": (lines(NARROW).encode("latin-1"), "say --encoding"),
     "unknown delimiter": (lines(delimiter=":").encode(), "say --delimiter"),
@@ -293,11 +294,13 @@ def test_a_dialect_that_is_none(subtests: pytest.Subtests) -> None:
 
 
 def test_a_time_is_of_the_day_that_its_own_zone_writes(tmp_path: Path) -> None:
-    moments = pd.to_datetime(["2026-01-31 01:00"] * 5).tz_localize("Asia/Tokyo")  # the 30th in Greenwich
-    pq.write_table(
-        pa.Table.from_pandas(pd.DataFrame(RECORDS, dtype=object).assign(since=moments)), tmp_path / "a.parquet"
+    scheme = Scheme.from_toml(
+        'name = "s"\n[attributes.since]\ntype = "date"\nepsilon = 1\nlower = 2026-01-25\nupper = 2026-02-05\nstep = "1 day"\n'
     )
-    assert cells(tmp_path / "a.parquet")["since"] == TRUTH["since"][:1] * 5
+    moments = pd.to_datetime(["2026-01-31 01:00"]).tz_localize("Asia/Tokyo")  # the 30th in Greenwich
+    pq.write_table(pa.table({"since": pa.Array.from_pandas(moments)}), tmp_path / "a.parquet")
+    (block,) = read_blocks(tmp_path / "a.parquet", scheme, 1)
+    assert scheme.encode(block)["since"].tolist() == scheme.encode({"since": ["2026-01-31"]})["since"].tolist()
 
 
 def test_columns_of_dates_are_no_numbers_in_any_format(tmp_path: Path) -> None:

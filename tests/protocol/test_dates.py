@@ -30,6 +30,9 @@ HELD: dict[str, Any] = {
     "numpy": np.array(["2026-01-20", "2026-01-20T12"], dtype="datetime64[h]"),
     "Arrow dates": pa.array([DAY, DAY]),
     "Arrow times": pa.array([datetime.datetime(2026, 1, 20, 12)] * 2),
+    "Arrow times of a zone": pa.array(
+        [datetime.datetime(2026, 1, 19, 12)] * 2, pa.timestamp("us", "Pacific/Kiritimati")
+    ),
     "days": [20473, 20473.0],
 }
 

@@ -13,6 +13,7 @@ const at = (id) => document.getElementById(id);
 const wording = JSON.parse(at("wording").textContent);
 const number = (value, digits = 0) => value.toLocaleString("en", { maximumFractionDigits: digits });
 const isDate = ({ unit }) => unit === DAYS;
+const unitOf = (attribute) => (isDate(attribute) ? "" : attribute.unit);
 const shown = (attribute, x) => (isDate(attribute) ? dateIn(x) : number(x, 6));
 const inWords = (name) => name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
 const asked = ({ name, key, column }) => wording.questions?.[key ? column : name] ?? inWords(key ? column : name);
@@ -198,7 +199,7 @@ function question(attribute) {
     : make("select", { id, name, attributes: described }, make("option", { value: "", textContent: "Choose" }),
       ...attribute.categories.map((label) => make("option", { value: label, textContent: nameOf(attribute, label) })));
   const label = make("label", { htmlFor: id, textContent: asked(attribute) });
-  const unit = make("span", { className: "unit", textContent: isDate(attribute) ? "" : attribute.unit });
+  const unit = make("span", { className: "unit", textContent: unitOf(attribute) });
   return make("div", { className: `field ${open}`, id: name }, label, gives, make("div", { className: "amount" }, input, unit), wrong);
 }
 
@@ -246,10 +247,8 @@ function complain(error) {
   at(id).querySelector("input, select").focus();
 }
 
-const example = (attribute) => {
-  const { bins, lower, upper } = attribute;
-  return isDate(attribute) ? dateIn((lower + upper) / 2) : number(bins ? bins[0] : Number(((lower + upper) / 5).toPrecision(2)), 6);
-};
+const example = (attribute) => (isDate(attribute) ? dateIn((attribute.lower + attribute.upper) / 2)
+  : number(attribute.bins?.[0] ?? Number(((attribute.lower + attribute.upper) / 5).toPrecision(2)), 6));
 
 function mark(name, text) {
   at(`${name}-wrong`).textContent = text;
@@ -284,10 +283,9 @@ function says(attribute, { level, values }) {
 }
 
 /** What somebody said, as the page shows it. */
-function inOwnWords({ isNumber, unit: own }, said) {
-  const unit = own === DAYS ? "" : own;
-  const words = isNumber && said && Number.isFinite(Number(said)) ? number(Number(said), 6) : said;
-  return `${words || "–"}${unit && words ? ` ${unit}` : ""}`;
+function inOwnWords(attribute, said) {
+  const words = attribute.isNumber && said && Number.isFinite(Number(said)) ? number(Number(said), 6) : said;
+  return words ? `${words} ${unitOf(attribute)}`.trim() : "–";
 }
 
 function show({ report, text, answers: said }) {

@@ -128,10 +128,8 @@ class Names:
             return ABSENT
         if not isinstance(value, str):
             return UNKNOWN
-        text = plain(value)
-        whole = _WHOLE_WITH_POINT.fullmatch(text)
-        place = self._plain.get(whole[1] if whole else text, UNKNOWN)
-        return ABSENT if place == UNKNOWN and says_nothing(text) else place
+        place = self._plain.get(without_point(value), UNKNOWN)
+        return ABSENT if place == UNKNOWN and says_nothing(value) else place
 
     @cached_property
     def _plain(self) -> dict[str, int]:
@@ -163,6 +161,12 @@ class Names:
 def plain(text: str) -> str:
     """Return a text in Unicode's composed form (NFC) without blanks around it."""
     return unicodedata.normalize("NFC", text).strip(BLANKS)
+
+
+def without_point(text: str) -> str:
+    """Return a text as `plain` does, a whole number without a point: 1 for 1.0."""
+    whole = _WHOLE_WITH_POINT.fullmatch(plain(text))
+    return whole[1] if whole else plain(text)
 
 
 def says_nothing(text: str) -> bool:

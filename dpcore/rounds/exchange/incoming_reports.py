@@ -6,7 +6,6 @@ forgotten, and the same reports are the same file, which no two rounds count.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from dpcore.populations.dialect import Dialect
 from dpcore.populations.formats import read_columns
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.records.blocks import BLOCK
-from dpcore.protocol.records.category_names import ABSENT, UNKNOWN, Names, plain
+from dpcore.protocol.records.category_names import ABSENT, UNKNOWN, Names, without_point
 from dpcore.protocol.report import Answers, ReportBatch
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.syntax.fields import listed
@@ -98,14 +97,13 @@ def _said(scheme: Scheme, name: str, values: Sequence[Any], first: int) -> np.nd
     attribute, n = scheme.reported[name], len(values)
     if name in scheme.labels:
         return attribute.encode(values, first)[:, None]
-    texts = [_text(value) for value in values]
     (size,) = attribute.mechanism.sizes
     if isinstance(attribute.mechanism, Stated):
         outputs = _outputs(attribute)
         found, what = outputs.cells(values), f"one of {listed(tuple(outputs.spellings))}"
         is_there = found != ABSENT
     else:
-        k = attribute.mechanism.inputs
+        k, texts = attribute.mechanism.inputs, [_text(value) for value in values]
         found = np.array([0 if len(text) == k and not text.strip("01") else UNKNOWN for text in texts], dtype=np.int64)
         is_there, what = (
             np.array([text != "" for text in texts], dtype=bool),
@@ -145,7 +143,7 @@ def _text(value: Any) -> str:
 
 def _whole(values: Sequence[Any], column: str, first: int) -> np.ndarray:
     """How many reports each row stands for, (n,) int64."""
-    texts = [re.sub(r"\.0+$", "", plain(_text(value))) for value in values]
+    texts = [without_point(_text(value)) for value in values]
     for place, text in enumerate(texts, first + 1):
         if not (text.isascii() and text.isdigit() and len(text) <= len(str(MOST))):
             raise InvalidReport(f"column {column!r} must hold whole numbers from 0 to {MOST:,}; row {place} does not")
