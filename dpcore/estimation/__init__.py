@@ -7,6 +7,7 @@ found by its `titles`, which the mechanisms that it reads declare.  May import m
 Modules:
     coherent_cdf: one distribution function for everything that is reported of one numeric attribute in one round
     consistency: projections onto the simplex and onto densities
+    constants: tuning constants and numerical tolerances
     density/: density estimators of numeric attributes, and what they estimate
     diagnostics/: evidence behind an estimate: fit, discreteness, efficiency, and sensitivity to malicious clients
     disclosure_control: which groups are large enough to be shown
@@ -20,6 +21,5 @@ Modules:
     joint/: two attributes together: what pairs of reports say of their joint law
     registry: every estimator by its name in schemes
     requirements: whether a scheme's attributes can be estimated as declared
-    thresholds: the constants of density estimation that somebody chose
     weighting/: weighting by public labels: raking, weighted estimates and their variance
 """

@@ -26,15 +26,12 @@ import numpy as np
 import scipy
 
 from dpcore.errors import SchemeError
+from dpcore.estimation import constants
 from dpcore.estimation.density.densities import DensityOnInterval
 from dpcore.estimation.functional_estimate import moved, normal_quantile
 from dpcore.functionals import Atom, Cdf, Probability, Quantile
 
 REPORTED = Cdf | Probability | Atom | Quantile
-CONFIDENCE = 0.95  # of the band; one value for all, so that what is reported is the same at every confidence
-_POINTS = 1025  # of the grid
-_SIGNIFICANT = 3.0  # standard errors below which no correction is made
-_FLAT = 1e-9  # what F rises by over the whole range beside its own, so that it rises everywhere
 
 
 def significant(correction: np.ndarray, error: np.ndarray) -> np.ndarray:
@@ -43,7 +40,7 @@ def significant(correction: np.ndarray, error: np.ndarray) -> np.ndarray:
     >>> significant(np.array([0.2, 0.4, 4.0]), np.full(3, 0.1)).round(3)
     array([0.   , 0.175, 3.978])
     """
-    ratio = _SIGNIFICANT * error / np.maximum(np.abs(correction), np.finfo(float).tiny)
+    ratio = constants.CLEAR_ERRORS * error / np.maximum(np.abs(correction), np.finfo(float).tiny)
     return np.asarray(correction * np.maximum(1 - np.minimum(ratio, 1.0) ** 2, 0.0))
 
 
@@ -68,13 +65,16 @@ class CoherentCdf:
 
     @classmethod
     def of(cls, density: DensityOnInterval, band: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]) -> CoherentCdf:
-        """Return G; band: what makes low and high of the shares at or below x (n,), at `CONFIDENCE`."""
-        grid = np.linspace(density.lower, density.upper, _POINTS)
+        """Return G; band: what makes low and high of the shares at or below x (n,), at `constants.CONFIDENCE`."""
+        grid = np.linspace(density.lower, density.upper, constants.CURVE_CELLS + 1)
         low, high = band(np.append(grid[:-1], np.nextafter(density.upper, density.lower)))
         below = np.append(density.cdf(grid[:-1]), 1 - density.atoms[1])
         curve = np.clip(np.maximum.accumulate(below), 0.0, 1.0)
         return cls(
-            density, grid, curve, rising(curve, (low + high) / 2, (high - low) / (2 * normal_quantile(CONFIDENCE)))
+            density,
+            grid,
+            curve,
+            rising(curve, (low + high) / 2, (high - low) / (2 * normal_quantile(constants.CONFIDENCE))),
         )
 
     def __call__(self, x: Any) -> np.ndarray:
@@ -82,9 +82,13 @@ class CoherentCdf:
         x = np.asarray(x, dtype=np.float64)
         inside = np.clip(x, self.grid[0], self.grid[-1])
         begin = np.clip(np.searchsorted(self.grid, inside, side="right") - 1, 0, len(self.grid) - 2)
-        rise = self.density.cdf(inside) - self.curve[begin] + _FLAT * (inside - self.grid[begin]) / self.density.width
+        rise = (
+            self.density.cdf(inside)
+            - self.curve[begin]
+            + constants.ROUNDING * (inside - self.grid[begin]) / self.density.width
+        )
         step = (self.grid[begin + 1] - self.grid[begin]) / self.density.width
-        part = np.clip(rise / (self.curve[begin + 1] - self.curve[begin] + _FLAT * step), 0.0, 1.0)
+        part = np.clip(rise / (self.curve[begin + 1] - self.curve[begin] + constants.ROUNDING * step), 0.0, 1.0)
         share = self.shares[begin] + part * (self.shares[begin + 1] - self.shares[begin])
         return np.where(x < self.grid[0], 0.0, np.where(x >= self.grid[-1], 1.0, share))
 
@@ -103,7 +107,11 @@ class CoherentCdf:
         rise = self.shares[begin + 1] - self.shares[begin]
         part = np.clip((t - self.shares[begin]) / np.where(rise > 0, rise, 1.0), 0.0, 1.0)
         own, step = self.curve[begin + 1] - self.curve[begin], self.grid[begin + 1] - self.grid[begin]
-        x = np.where(own > _FLAT, self.density.quantile(self.curve[begin] + part * own), self.grid[begin] + part * step)
+        x = np.where(
+            own > constants.ROUNDING,
+            self.density.quantile(self.curve[begin] + part * own),
+            self.grid[begin] + part * step,
+        )
         return np.where(t > self.shares[-1], self.grid[-1], np.clip(x, self.grid[begin], self.grid[begin + 1]))
 
     def value(self, functional: REPORTED) -> float:

@@ -11,10 +11,8 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
+from dpcore.estimation import constants
 from dpcore.mechanisms.bases import bspline
-
-# Sizes up to which positivity is imposed after two and after one knot refinement: larger ones take too long.
-_TWO_REFINEMENTS, _ONE_REFINEMENT = 140, 300
 
 
 def project_simplex(values: np.ndarray) -> np.ndarray:
@@ -86,10 +84,7 @@ def _nonnegative_least_squares(system: np.ndarray, target: np.ndarray) -> np.nda
 
 def refinements(degree: int, level: int) -> int:
     """Return after how many knot refinements coefficients are required to be nonnegative."""
-    size = bspline.size(degree, level)
-    if degree <= 1 or size > _ONE_REFINEMENT:
-        return 0
-    return 2 if size <= _TWO_REFINEMENTS else 1
+    return 0 if degree <= 1 else min(max(constants.POSITIVITY_LEVEL - level, 0), 2)
 
 
 @lru_cache(maxsize=64)

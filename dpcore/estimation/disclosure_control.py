@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from dpcore.estimation import constants
 from dpcore.estimation.groups import is_withheld
 from dpcore.functionals.group import Group
-
-_NOTHING = 1e-6  # of a weight, and of a person
-_MANY = 1000  # times the fewest: of more people a thousandth is enough, and solvers err by millionths
 
 
 def shown(
@@ -80,7 +78,7 @@ def _tells(counts: np.ndarray, groups: np.ndarray, fewest: int) -> np.ndarray:
     from scipy.optimize import linprog  # asked for labels alone
 
     kinds, kind = np.unique(groups, axis=1, return_inverse=True)  # alike in what is shown: of one weight
-    people = np.minimum(np.bincount(kind.ravel(), counts), _MANY * fewest)
+    people = np.minimum(np.bincount(kind.ravel(), counts), constants.MANY * fewest)
     size = len(people)
     weights = np.hstack([np.ones((size, 1)), kinds.T])
     cost = np.concatenate([np.zeros(weights.shape[1]), people, people])  # v = p - q, p and q >= 0
@@ -92,6 +90,6 @@ def _tells(counts: np.ndarray, groups: np.ndarray, fewest: int) -> np.ndarray:
         found = linprog(cost, A_eq=equal, b_eq=np.append(np.zeros(size), 1.0), bounds=bounds)
         if found.x is None:
             return np.ones(len(groups), dtype=bool)
-        if cost @ found.x < fewest - _NOTHING:
-            return np.asarray(np.abs(found.x[1 : weights.shape[1]]) > _NOTHING)
+        if cost @ found.x < fewest - constants.SOLVER_ROUNDING:
+            return np.asarray(np.abs(found.x[1 : weights.shape[1]]) > constants.SOLVER_ROUNDING)
     return np.zeros(len(groups), dtype=bool)

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import SchemeError
+from dpcore.estimation import constants
 
 ASSUMED, BIAS_AWARE = "assumed", "bias_aware"  # the kind of an interval under a stated bound, and what makes such rows
 DISTRIBUTION_FREE = "distribution_free"  # the kind of one that holds whatever the law, and what makes such rows
 # What makes rows that are, once more, of numbers and curves that another estimator made.
 SAID = (BIAS_AWARE, DISTRIBUTION_FREE)
 TWO_ROUNDS = "two_rounds"  # what makes rows that are of an earlier round's reports, too
-
-_MARGIN = 0.125  # of an interval's length, that the reported value is away from its limits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +93,7 @@ def moved(
     """
     value, low, high = (np.asarray(number, dtype=np.float64) for number in (value, low, high))
     low, high = np.minimum(low, high), np.maximum(low, high)  # of few cells each may come from elsewhere, and cross
-    margin = _MARGIN * (high - low)
+    margin = constants.MARGIN * (high - low)
     first, last = np.where(low <= least, low, low + margin), np.where(high >= most, high, high - margin)
     shift = value - np.clip(value, first, np.maximum(first, last))
     # A limit at the range's own may have been cut there: where it was before nobody knows

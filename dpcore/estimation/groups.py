@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.estimation.density.likelihood import CERTAINTY
+from dpcore.estimation import constants
 from dpcore.estimation.diagnostics.evidence import Sample
 from dpcore.estimation.joint.conditioning import Pair
 
@@ -56,7 +56,7 @@ def refusal(sample: Sample, reporting: int, fewest: int) -> str:
         return (
             f"{noise}, which no number of clients told from none; collect more or raise the other attribute's epsilon"
         )
-    more = max(1.0, (CERTAINTY * error / share) ** 2)
+    more = max(1.0, (constants.CLEAR_ERRORS * error / share) ** 2)
     return (
         f"{noise}: its {sample.effective_n:,.0f} effective reports cannot be told from none at every level; about "
         f"{2 * more:,.1f} times as many clients, or a larger epsilon of the other attribute, would do"

@@ -14,15 +14,13 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.errors import NotEstimable
+from dpcore.estimation import constants
 from dpcore.estimation.consistency import project_density
 from dpcore.estimation.density.densities import Spline, cell_masses
-from dpcore.estimation.density.likelihood import CERTAINTY
 from dpcore.estimation.density.resolution_levels import Rung
 from dpcore.estimation.inference.confidence_bands import massless
 from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.observation_model import FiniteChannel
-
-_TOLD = 1e8  # the condition of the information up to which all functions are told apart: a standard error 10^4 times another
 
 
 def project(
@@ -46,7 +44,7 @@ def project(
         information, right, noise = _normal_equations(channel, tables, weights, fit, degree, level)
         mass = bspline.integrals(degree, level)
         free = massless(mass)
-        if np.linalg.cond(free.T @ information @ free) <= _TOLD:
+        if np.linalg.cond(free.T @ information @ free) <= constants.MAX_CONDITION:
             break
     else:
         raise NotEstimable("the reports cannot tell a law of this attribute from another; use more cells")
@@ -72,7 +70,7 @@ def _normal_equations(
     noise = np.zeros((size, size))
     for wave, y, u in zip(channel.levels, channel.split(counts), channel.split(squares), strict=True):
         n = float(y.sum())
-        if n <= CERTAINTY * np.sqrt(u.sum()):
+        if n <= constants.CLEAR_ERRORS * np.sqrt(u.sum()):
             continue
         p, design = wave.probabilities(fit), wave.probabilities(masses)
         scaled = design / p[:, None] * n  # W M

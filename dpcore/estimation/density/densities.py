@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from math import comb
 from typing import Any
 
@@ -17,14 +17,8 @@ import numpy as np
 import scipy
 
 from dpcore.errors import SchemeError, check_within
+from dpcore.estimation import constants
 from dpcore.mechanisms.bases import bspline
-
-_STEPS = 12  # of Newton, which doubles the digits once near; in steps that do not help, halvings of a knot interval
-_TINY = 1e-300
-_HALVINGS = 60  # bisection steps: 2^-60 of the interval is below the spacing of doubles
-# Points of Gauss's rule on each knot interval; where neighbouring coefficients lie further apart than _STEEP, 64
-NODES = 12
-_RULES, _STEEP = (np.polynomial.legendre.leggauss(NODES), np.polynomial.legendre.leggauss(64)), 8.0
 
 
 def cumulated(u: np.ndarray, degree: int, level: int) -> np.ndarray:
@@ -119,7 +113,7 @@ class Spline(_OnInterval):
         if not np.all((t >= 0) & (t <= 1)):
             raise SchemeError("t of a quantile must lie between 0 and 1")
         low, high = np.zeros(t.shape), np.ones(t.shape)
-        for _ in range(_HALVINGS):
+        for _ in range(constants.HALVINGS):
             middle = (low + high) / 2
             below = self._integral(middle) < t
             low, high = np.where(below, middle, low), np.where(below, high, middle)
@@ -186,12 +180,12 @@ class ExponentialSpline(_OnInterval):
         piece = np.clip(np.searchsorted(masses, t, side="left") - 1, 0, pieces - 1)
         low, high = piece / pieces, (piece + 1) / pieces
         u = low + (high - low) * np.clip(
-            (t - masses[piece]) / np.maximum(masses[piece + 1] - masses[piece], _TINY), 0, 1
+            (t - masses[piece]) / np.maximum(masses[piece + 1] - masses[piece], constants.TINY), 0, 1
         )
-        for _ in range(_STEPS):
+        for _ in range(constants.QUANTILE_STEPS):
             missing = t - self.atoms[0] - self._integral(u)
             low, high = np.where(missing > 0, u, low), np.where(missing > 0, high, u)
-            step = u + missing / np.maximum(np.exp(self._spline(u) - self._log_scale), _TINY)
+            step = u + missing / np.maximum(np.exp(self._spline(u) - self._log_scale), constants.TINY)
             u = np.where((step >= low) & (step <= high), step, (low + high) / 2)
         return self.lower + self.width * np.where(t <= self.atoms[0], 0.0, np.where(t >= masses[-1], 1.0, u))
 
@@ -207,7 +201,8 @@ class ExponentialSpline(_OnInterval):
 
     @cached_property
     def _rule(self) -> tuple[np.ndarray, np.ndarray]:
-        return _RULES[int(np.max(np.abs(np.diff(self.coefficients))) > _STEEP)]
+        is_steep = np.max(np.abs(np.diff(self.coefficients))) > constants.STEEP
+        return _gauss(constants.STEEP_NODES if is_steep else constants.GAUSS_NODES)
 
     @cached_property
     def _pieces(self) -> np.ndarray:
@@ -236,3 +231,9 @@ class ExponentialSpline(_OnInterval):
 
 
 DensityOnInterval = Spline | ExponentialSpline
+
+
+@cache
+def _gauss(nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss's points and weights on [-1, 1], (nodes,) each."""
+    return np.polynomial.legendre.leggauss(nodes)

@@ -18,7 +18,8 @@ import numpy as np
 
 from dpcore._random import Source
 from dpcore.errors import SchemeError, check_bend, check_within
-from dpcore.estimation.coherent_cdf import CONFIDENCE, REPORTED, CoherentCdf
+from dpcore.estimation import constants
+from dpcore.estimation.coherent_cdf import REPORTED, CoherentCdf
 from dpcore.estimation.density.densities import DensityOnInterval, Spline
 from dpcore.estimation.diagnostics.evidence import (
     Deviations,
@@ -38,7 +39,6 @@ from dpcore.functionals.group import Group, OfGroup
 if TYPE_CHECKING:
     import pandas as pd
 
-_FINE = 16385  # points of a grid on which a law is integrated or inverted
 
 Band = tuple[np.ndarray, np.ndarray]  # low and high, (n,) each
 
@@ -231,8 +231,8 @@ class DensityEstimate(OfGroup):
 
             def band(x: np.ndarray) -> Band:
                 if said is None:
-                    return self.inference.cdf_band(x, normal_quantile(CONFIDENCE))
-                return said.cdf_band(x, CONFIDENCE, False)
+                    return self.inference.cdf_band(x, normal_quantile(constants.CONFIDENCE))
+                return said.cdf_band(x, constants.CONFIDENCE, False)
 
             self._coherents[id(said)] = CoherentCdf.of(self.density, band)
         return self._coherents[id(said)]
@@ -304,7 +304,7 @@ class DensityEstimate(OfGroup):
 
         It tells what privacy costs: of n reports, about effective_n are left for the mean.
         """
-        x, width = np.linspace(self.lower, self.upper, _FINE), self.upper - self.lower
+        x, width = np.linspace(self.lower, self.upper, constants.FINE_CELLS + 1), self.upper - self.lower
         above, share = 1 - self.density.cdf(x), (x - self.lower) / width
         mean, square = np.trapezoid(above, share), np.trapezoid(2 * share * above, share)
         error = self.inference.estimate(Mean(), 0.95).standard_error or np.nan
@@ -316,7 +316,7 @@ class DensityEstimate(OfGroup):
         They are people of the estimate, not of the data: to try a program on, or to simulate another round with.
         """
         check_within(0, 10**9, n=n)
-        x, (left, right) = np.linspace(self.lower, self.upper, _FINE), self.atoms
+        x, (left, right) = np.linspace(self.lower, self.upper, constants.FINE_CELLS + 1), self.atoms
         # The continuous part's cdf: the last point alone has the atom at upper
         below = np.append(self.density.cdf(x[:-1]), 1.0 - right)
         drawn = random.generator().random(n)

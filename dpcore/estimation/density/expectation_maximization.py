@@ -25,6 +25,7 @@ from typing import Any, Self
 import numpy as np
 
 from dpcore.errors import NotEstimable, check_within
+from dpcore.estimation import constants
 from dpcore.estimation.density.channel_projection import project
 from dpcore.estimation.density.densities import Spline, cell_masses
 from dpcore.estimation.density.density_estimate import DensityEstimate
@@ -36,15 +37,6 @@ from dpcore.estimation.inference.delta_method import DeltaMethod
 from dpcore.estimation.joint.conditioning import Pair
 from dpcore.functionals.group import Group
 from dpcore.mechanisms.observation_model import FiniteChannel
-
-TOLERANCE = 1e-5  # of the mass: a hundredth of it, at most, is then left to move
-ITERATIONS = 10_000
-_GAIN = 0.05  # of the log-likelihood, natural-log units
-_JUDGED = (
-    3,
-    6,
-)  # degree and level at most of the space, with an atom at either end, that any density is thought to lie in
-_BANDS = 2, 4  # degree and level of the space that bands are made in
 
 
 @dataclass(frozen=True)
@@ -97,7 +89,7 @@ class ExpectationMaximization(DensityEstimator):
     ) -> DensityEstimate:
         bounds = float(described.lower), float(described.upper)
         density = Spline(*bounds, 0, model.inputs.bit_length() - 1, law * model.inputs)
-        rung = project(model, tables, weights, law, *_BANDS, bounds)
+        rung = project(model, tables, weights, law, 2, constants.COARSEST_LEVEL, bounds)
         shown = Rung(density, density, rung.covariance)
         likelihood = partial(of_tables, model, tables, weights, law)
         return DensityEstimate(
@@ -122,8 +114,8 @@ class ExpectationMaximization(DensityEstimator):
 def _space(law: np.ndarray, likelihood: Likelihood) -> tuple[np.ndarray, np.ndarray]:
     """What any density can explain of the counts; how well EM's own law does follows from where it stopped."""
     inputs = likelihood.inputs
-    degree, level = _JUDGED[0], min(_JUDGED[1], inputs.bit_length() - 1)
-    return law, np.hstack([cell_masses(degree, level, inputs), np.eye(inputs)[:, [0, -1]]])
+    level = min(constants.FIT_LEVEL, inputs.bit_length() - 1)
+    return law, np.hstack([cell_masses(constants.DEGREE, level, inputs), np.eye(inputs)[:, [0, -1]]])
 
 
 def maximize(
@@ -132,8 +124,8 @@ def maximize(
     smoothing: bool,
     *,
     response: np.ndarray | None = None,
-    tolerance: float = TOLERANCE,
-    iterations: int = ITERATIONS,
+    tolerance: float = constants.EM_TOLERANCE,
+    iterations: int = constants.MAX_ITERATIONS,
 ) -> np.ndarray:
     """Return probabilities of the input cells, (inputs,), nonnegative and of sum one, from counts (S,) of reported cells.
 
@@ -159,7 +151,7 @@ def maximize(
         expected = channel.probabilities(law) @ answers.T
         if tolerance > 0 and not smoothing:
             before, likelihood = likelihood, float(np.sum(counts * np.log(expected)))
-            if likelihood - before < _GAIN:
+            if likelihood - before < constants.EM_GAIN:
                 break
         step = law * channel.adjoint(counts / expected @ answers) / n
         if smoothing:

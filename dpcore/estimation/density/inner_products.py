@@ -16,13 +16,12 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.errors import NotEstimable
+from dpcore.estimation import constants
 from dpcore.estimation.consistency import project_density
 from dpcore.estimation.density.densities import Spline
-from dpcore.estimation.density.likelihood import CERTAINTY, Averages, whiten
+from dpcore.estimation.density.likelihood import Averages, whiten
 from dpcore.mechanisms.bases import Basis, bspline
 from dpcore.mechanisms.observation_model import NoisyFeatures
-
-_LIKELIHOOD_CELLS = 1024  # input cells, at most, that a likelihood looks at
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,7 +72,7 @@ class InnerProducts:
         reported = np.array([reports for reports, _ in parts], dtype=np.float64)  # (k, B)
         totals = inverse @ reported
         errors = np.sqrt(inverse**2 @ reported)
-        available = _available(totals, totals > CERTAINTY * errors)
+        available = _available(totals, totals > constants.CLEAR_ERRORS * errors)
         sums = [sum(w * part[1][b] for w, part in zip(inverse, parts, strict=True)) for b in range(available)]
         z = tuple(model.units[b] * sums[b] / totals[b] for b in range(available))
         effective = totals[:available] ** 2 / (inverse**2 @ reported[:, :available])
@@ -132,8 +131,8 @@ class InnerProducts:
     def averages(self) -> Averages:
         """Return the same as a likelihood."""
         features = np.hstack(self.features).T
-        if features.shape[1] > _LIKELIHOOD_CELLS:  # splines hardly move within a cell this small
-            features = features.reshape(len(features), _LIKELIHOOD_CELLS, -1).mean(axis=2)
+        if features.shape[1] > constants.CURVE_CELLS:  # splines hardly move within a cell this small
+            features = features.reshape(len(features), constants.CURVE_CELLS, -1).mean(axis=2)
         whitened = whiten(features, self.stacked, self.covariance, self.n)
         return replace(whitened, turn=whitened.of_reports(np.eye(len(whitened.values))) @ self.reading)
 

@@ -18,11 +18,12 @@ from functools import cached_property
 
 import numpy as np
 
+from dpcore.estimation import constants
 from dpcore.estimation.density.densities import cell_masses
 from dpcore.estimation.density.density_estimate import Inference
 from dpcore.estimation.density.likelihood import Counts
 from dpcore.estimation.diagnostics.evidence import Deviations, Discreteness, GoodnessOfFit
-from dpcore.estimation.frequency.frequency_estimate import SURE, FrequencyEstimate, Spread
+from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate, Spread
 from dpcore.estimation.frequency.proportion_intervals import NormalIntervals
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
 from dpcore.estimation.inference.confidence_bands import massless
@@ -30,10 +31,6 @@ from dpcore.functionals import Functional
 from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.fisher_information import room_of
 from dpcore.mechanisms.observation_model import FiniteChannel, Listed
-
-DEGREE, LEVEL = 3, 4  # of the span in which the share is found
-_MOST = 0.99  # of the share, with which a density is drawn
-_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +48,7 @@ class Silence:
     @property
     def is_nearly_all(self) -> bool:
         """Whether the share of those who answered, by which their numbers are divided, is not surely above 0."""
-        return 1 - self.share <= SURE * self.error
+        return 1 - self.share <= constants.CLEAR_ERRORS * self.error
 
     def estimate(self, attribute: str, category: str, estimator: str, n: int) -> FrequencyEstimate:
         """Return the share as that of a category, the only one that an attribute with a density has."""
@@ -63,7 +60,7 @@ class Silence:
             raw=raw,
             spread=Spread(error**2, np.zeros((1, 1)), np.zeros((1, 1))),
             intervals=NormalIntervals(raw, error),
-            confidence=_CONFIDENCE,
+            confidence=constants.CONFIDENCE,
             n=n,
             numbers=None,
             estimator=estimator,
@@ -85,7 +82,7 @@ class Answers:
     def possible(self, share: float) -> float:
         """Return the share, or the nearest with which a density is drawn; below 0 while everything expected is above it."""
         least = min(float(row.min() / (row.max() - row.min())) for row in self._rows)
-        return min(max(share, -least / 2), _MOST)
+        return min(max(share, -least / 2), constants.MAX_NONRESPONSE)
 
     def likelihood(self, share: float) -> Counts:
         """Return what the counts say of the law of the values, where that share is silent."""
@@ -106,7 +103,9 @@ class Answers:
         law[:room, 0], law[-1, 1] = cells, 1.0
         values, silent = self.model.probabilities(law).T
         moves = silent - values
-        span = cell_masses(DEGREE, LEVEL, room) @ massless(bspline.integrals(DEGREE, LEVEL))
+        span = cell_masses(constants.DEGREE, constants.COARSEST_LEVEL, room) @ massless(
+            bspline.integrals(constants.DEGREE, constants.COARSEST_LEVEL)
+        )
         seen = np.column_stack([likelihood.expected(span), moves])
         weighted = seen.T * likelihood.weights(expected)
         inverse = np.linalg.pinv(weighted @ seen, hermitian=True)

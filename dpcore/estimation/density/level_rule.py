@@ -13,12 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError, check_positive
+from dpcore.estimation import constants
 from dpcore.estimation.density.resolution_levels import Ladder
 from dpcore.estimation.diagnostics.chi_square_mixture import ChiSquareMixture
 from dpcore.estimation.diagnostics.evidence import LevelRow
-
-_ERROR = 0.05  # probability of refusing the level just below a finer one when both describe the density
-_PER_LEVEL = 4.0  # how much rarer an error is made per level of distance: squared error grows fourfold per level
 
 
 class LevelRule(ABC):
@@ -103,7 +101,8 @@ def thresholds(spectra: tuple[np.ndarray, ...]) -> np.ndarray:
     for j in range(size):
         for l in range(j + 1, size):
             law = ChiSquareMixture(np.concatenate(spectra[j:l]))
-            table[j, l] = np.sqrt(law.quantile(1 - _ERROR * _PER_LEVEL ** -(l - j)))
+            # Errors are four times rarer per level of distance, as squared error grows fourfold per level
+            table[j, l] = np.sqrt(law.quantile(1 - constants.SIGNIFICANCE * 4.0 ** -(l - j)))
     return table
 
 

@@ -14,10 +14,8 @@ import numpy as np
 import scipy
 
 from dpcore.errors import NotEstimable
+from dpcore.estimation import constants
 from dpcore.mechanisms.observation_model import FiniteChannel, Level
-
-_LARGEST = 1 << 20  # entries of a channel's whole matrix; a larger one is not made, and prefix sums are taken instead
-CERTAINTY = 3.0  # standard errors that a group's count must exceed
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +64,7 @@ class Counts:
 
     @cached_property
     def _is_large(self) -> bool:
-        return self.inputs * len(self.counts) > _LARGEST
+        return self.inputs * len(self.counts) > constants.DENSE_ENTRIES
 
     @cached_property
     def _folded(self) -> _Folded:
@@ -322,7 +320,7 @@ def group_counts(
     features, values, turns, total = [], [], [], 0.0
     ends = np.cumsum([0, *outputs])
     for level, (matrix, s, u, size) in enumerate(zip(channel.matrices, signed, squared, sizes, strict=True)):
-        if size <= CERTAINTY * errors[level]:
+        if size <= constants.CLEAR_ERRORS * errors[level]:
             continue
         r = s / s.sum() if own is None else of_own[level]
         covariance = (np.diag(u) - np.outer(u, r) - np.outer(r, u) + u.sum() * np.outer(r, r)) / size**2

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import SchemeError, check_within
+from dpcore.estimation import constants
 from dpcore.estimation.density import log_spline_fit
 from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.density.inner_products import InnerProducts
 from dpcore.estimation.density.item_nonresponse import Answers, OfAnswered
 from dpcore.estimation.density.likelihood import Counts, Likelihood, group_counts
-from dpcore.estimation.density.log_spline_family import DEGREE
 from dpcore.estimation.density.log_spline_posterior import Posterior
 from dpcore.estimation.diagnostics import goodness_of_fit
 from dpcore.estimation.diagnostics.evidence import Deviations, Discreteness, GoodnessOfFit
@@ -30,9 +30,6 @@ from dpcore.functionals import Functional
 from dpcore.functionals.group import Group
 from dpcore.mechanisms.observation_model import FiniteChannel, NoisyFeatures
 
-_LARGEST = 100.0  # logarithm of a factor by which a band may exceed its density, before it is bounded otherwise
-_TINY = 1e-300
-
 
 @dataclass(frozen=True)
 class LogSpline(DensityEstimator):
@@ -45,7 +42,7 @@ class LogSpline(DensityEstimator):
     Counts have a multinomial likelihood, noisy features a normal one; functionals are corrected as `one_step_correction` says.
     """
 
-    level: int = one_step_correction.LEVEL
+    level: int = constants.FIT_LEVEL
     orders: tuple[int, ...] = one_step_correction.ORDERS
     name = "log_spline"
     titles = MappingProxyType({"log_spline": "estimated by a log-spline"})
@@ -57,7 +54,7 @@ class LogSpline(DensityEstimator):
             raise SchemeError(f"orders must be some of 1, 2, 3, 4, got {self.orders}")
 
     def degree(self, mechanism: Any) -> int | None:
-        return DEGREE
+        return constants.DEGREE
 
     def _reads(self, model: Any) -> bool:
         return isinstance(model, FiniteChannel | NoisyFeatures)
@@ -150,9 +147,9 @@ class LogSplineInference:
         posterior = self.posterior
         half = deviations * standard_errors(posterior.log_features(x), posterior.covariance)
         f, u = posterior.density.pdf(x), deviations * self.corrected.density_errors(x)
-        told = np.clip(f / np.maximum(u, _TINY) - 1, 0.0, 1.0)
+        told = np.clip(f / np.maximum(u, constants.TINY) - 1, 0.0, 1.0)
         most = np.maximum(f * (1 + half / 2) ** 2, f + u)
-        high = np.minimum(f * np.exp(np.minimum(half, _LARGEST)), most)
+        high = np.minimum(f * np.exp(np.minimum(half, constants.MAX_LOG)), most)
         return told * f * np.exp(-half), np.maximum(high, f + (1 - told) * u)
 
     def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:

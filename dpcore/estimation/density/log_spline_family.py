@@ -8,15 +8,9 @@ from math import ceil, lcm, pi
 
 import numpy as np
 
+from dpcore.estimation import constants
 from dpcore.estimation.density.likelihood import Likelihood
 from dpcore.mechanisms.bases import bspline
-
-DEGREE = 3
-_PIECES = 256  # of the finest level
-_FINEST = 512  # blocks at least, on which laws are integrated
-_NULL_SPREAD = 2.0  # tau: standard deviation of the log density's null part, root mean square over the interval
-_MOST_SPREAD = 15.0  # the same of every other part, however small lambda: what is e^15 times rarer is not seen
-_SQUARE_OF_MASS = 1 / 3  # of an atom on average, beforehand: a uniform mass's
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +31,7 @@ class Prior:
 
     def precision(self, penalty: float) -> np.ndarray:
         """Return the prior's precision of each coordinate, shape (K - 1,)."""
-        null, least = (1 / (spread**2 * len(self.axes)) for spread in (_NULL_SPREAD, _MOST_SPREAD))
+        null, least = (1 / (spread**2 * len(self.axes)) for spread in (constants.NULL_SPREAD, constants.MAX_SPREAD))
         return np.where(self.roughness > 0, np.maximum(penalty * self.roughness, least), null)
 
     def roughness_of(self, eta: np.ndarray) -> float:
@@ -55,8 +49,8 @@ class Quadrature:
     @classmethod
     def of(cls, likelihood: Likelihood, nodes: int) -> Quadrature:
         """Return the one whose blocks make up the input cells, and the pieces of every level."""
-        whole = lcm(likelihood.inputs, _PIECES)
-        return cls(whole * max(1, ceil(_FINEST / whole)), nodes)
+        whole = lcm(likelihood.inputs, 1 << constants.FINEST_LEVEL)
+        return cls(whole * max(1, ceil((2 << constants.FINEST_LEVEL) / whole)), nodes)
 
     @property
     def points(self) -> int:
@@ -115,7 +109,8 @@ class Family:
 
     def precision(self, penalty: float) -> np.ndarray:
         """Return the prior's precision of each coordinate and of each atom's mass, shape (D,)."""
-        return np.append(self.prior.precision(penalty), np.full(self.atoms, 1 / _SQUARE_OF_MASS))
+        # A uniform mass has the mean square 1 / 3
+        return np.append(self.prior.precision(penalty), np.full(self.atoms, 3.0))
 
     def law(self, eta: np.ndarray) -> np.ndarray:
         """Return the masses of the points and of the atoms, shape (points + atoms,)."""
@@ -209,9 +204,9 @@ def _alive(quadrature: Quadrature, size: int) -> np.ndarray:
     """The B-splines of the level of that size that do not vanish on each of its pieces, at the piece's points, (pieces, q,
     degree + 1); read-only.
     """
-    pieces = size - DEGREE
-    values = bspline.evaluate(quadrature.at, DEGREE, pieces.bit_length() - 1).reshape(pieces, -1, size)
-    alive = np.array([values[piece, :, piece : piece + DEGREE + 1] for piece in range(pieces)])
+    pieces = size - constants.DEGREE
+    values = bspline.evaluate(quadrature.at, constants.DEGREE, pieces.bit_length() - 1).reshape(pieces, -1, size)
+    alive = np.array([values[piece, :, piece : piece + constants.DEGREE + 1] for piece in range(pieces)])
     alive.flags.writeable = False
     return alive
 
@@ -219,7 +214,7 @@ def _alive(quadrature: Quadrature, size: int) -> np.ndarray:
 @lru_cache(maxsize=16)
 def _splines(pieces: int) -> np.ndarray:
     """Which B-splines live on each piece, (pieces, degree + 1); read-only."""
-    splines = np.arange(pieces)[:, None] + np.arange(DEGREE + 1)
+    splines = np.arange(pieces)[:, None] + np.arange(constants.DEGREE + 1)
     splines.flags.writeable = False
     return splines
 
@@ -231,7 +226,7 @@ def prior_of(level: int, order: int, falling: tuple[bool, bool] = (False, False)
     A wave of frequency k on the interval, of amplitude a, then has roughness about k^(2 order) a^2 / 2, or what is left of that
     when the best powers are taken out.
     """
-    pieces, size = 1 << level, bspline.size(DEGREE, level)
+    pieces, size = 1 << level, bspline.size(constants.DEGREE, level)
     differences = np.diff(np.eye(size), order, axis=0) * (pieces / (2 * pi)) ** order / pieces**0.5
     logarithms = _logarithms(level)[:, list(falling)]
     bent = np.linalg.qr(differences @ logarithms)[0]
@@ -251,7 +246,7 @@ def _logarithms(level: int) -> np.ndarray:
     By least squares of what a density in proportion to the distance gets wrong: ends, where hardly anybody is, make no
     waves inside.
     """
-    at = Quadrature(_FINEST, 1).at
-    splines = bspline.evaluate(at, DEGREE, level)
+    at = Quadrature(2 << constants.FINEST_LEVEL, 1).at
+    splines = bspline.evaluate(at, constants.DEGREE, level)
     fits = [np.linalg.lstsq(splines * d[:, None], d * np.log(d), rcond=None)[0] for d in (at, 1 - at)]
     return np.column_stack(fits)

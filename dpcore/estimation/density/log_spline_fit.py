@@ -36,10 +36,10 @@ from math import ceil, log, log2, log10
 import numpy as np
 import scipy
 
-from dpcore.estimation import thresholds
-from dpcore.estimation.density.densities import NODES, ExponentialSpline
+from dpcore.estimation import constants
+from dpcore.estimation.density.densities import ExponentialSpline
 from dpcore.estimation.density.likelihood import Likelihood
-from dpcore.estimation.density.log_spline_family import DEGREE, Family, Quadrature, cells_of, law_of, prior_of
+from dpcore.estimation.density.log_spline_family import Family, Quadrature, cells_of, law_of, prior_of
 from dpcore.estimation.density.penalised_likelihood import maximise
 from dpcore.mechanisms.bases import bspline
 
@@ -107,7 +107,7 @@ class Fit:
     def unresolved(self) -> float:
         """How far this law's distribution function is, at the ends of input cells, from that of the density shown."""
         inputs = self.likelihood.inputs
-        shown = ExponentialSpline(0.0, 1.0, DEGREE, self.level, self.coefficients, self.atoms)
+        shown = ExponentialSpline(0.0, 1.0, constants.DEGREE, self.level, self.coefficients, self.atoms)
         return float(np.max(np.abs(np.cumsum(self.cells) - shown.cdf(np.arange(1, inputs + 1) / inputs))))
 
     @property
@@ -136,9 +136,11 @@ def fit(likelihood: Likelihood, level: int, orders: tuple[int, ...]) -> Fit:
     """
     best = _fit(likelihood, level, orders, 1)
     while True:
-        if best.unresolved > thresholds.UNRESOLVED:
-            best = _fit(likelihood, best.level, orders if best.level == level else (min(orders),), NODES, best)
-        if best.chance >= thresholds.NEGLIGIBLE or best.level == thresholds.FINEST:
+        if best.unresolved > constants.UNRESOLVED:
+            best = _fit(
+                likelihood, best.level, orders if best.level == level else (min(orders),), constants.GAUSS_NODES, best
+            )
+        if best.chance >= constants.NEGLIGIBLE or best.level == constants.FINEST_LEVEL:
             return best
         finer = _fit(likelihood, best.level + 1, (min(orders),), best.nodes, best)  # the prior of the roughest
         if finer.models[0].evidence <= best.models[0].evidence:
@@ -148,11 +150,11 @@ def fit(likelihood: Likelihood, level: int, orders: tuple[int, ...]) -> Fit:
 
 def _fit(likelihood: Likelihood, level: int, orders: tuple[int, ...], nodes: int, before: Fit | None = None) -> Fit:
     """The average in one space, its models looked for near those of another fit."""
-    both = Family(likelihood, prior_of(level, DEGREE), (True, True), nodes)
+    both = Family(likelihood, prior_of(level, constants.DEGREE), (True, True), nodes)
     looks = _path(both, level, before.tried if before else ())
     look = _most_likely(looks)
     is_rough = (
-        looks[0].evidence < look.evidence - thresholds.behind()
+        looks[0].evidence < look.evidence - constants.evidence_margin()
     )  # else a smooth law may be as likely, far from it
     near = before.tried if before else (look,) if is_rough else ()
     ends = _told(look, np.eye(2, len(look.eta), len(look.eta) - 2))
@@ -175,7 +177,7 @@ def _told_to_fall(
     likelihood: Likelihood, level: int, ends: tuple[bool, bool], nodes: int, near: tuple[Model, ...]
 ) -> tuple[bool, bool]:
     """The ends at which the density is told to vanish, where any power of both distances is smooth."""
-    family = Family(likelihood, prior_of(level, DEGREE, (True, True)), ends, nodes)
+    family = Family(likelihood, prior_of(level, constants.DEGREE, (True, True)), ends, nodes)
     look = _most_likely(_path(family, level, near))
     return _told(look, np.hstack([family.prior.powers, np.zeros((2, family.atoms))]))
 
@@ -183,7 +185,7 @@ def _told_to_fall(
 def _told(look: Model, numbers: np.ndarray) -> tuple[bool, bool]:
     """Which of two numbers are told to be above zero; numbers: (2, D), by coordinate."""
     errors = np.sqrt(np.sum(numbers.T * scipy.linalg.cho_solve(look.factor, numbers.T), axis=0))
-    left, right = (bool(number) for number in numbers @ look.eta > thresholds.told() * errors)
+    left, right = (bool(number) for number in numbers @ look.eta > constants.detection_errors() * errors)
     return left, right
 
 
@@ -213,7 +215,7 @@ def _average(likelihood: Likelihood, level: int, models: list[Model], nodes: int
     """
     evidence = np.array([model.evidence for model in models])
     weights = np.exp(evidence - evidence[0])
-    weighty = int(np.sum(weights > thresholds.NEGLIGIBLE * weights.sum()))
+    weighty = int(np.sum(weights > constants.NEGLIGIBLE * weights.sum()))
     models, weights = models[:weighty], weights[:weighty] / weights[:weighty].sum()
     with_atoms = np.array([model.family.atoms > 0 for model in models])
     averaged = with_atoms == (weights[with_atoms].sum() > weights[~with_atoms].sum())
@@ -250,7 +252,7 @@ def _spread(ends: tuple[bool, bool], present: np.ndarray) -> tuple[bool, bool]:
 def _path(family: Family, level: int, near: tuple[Model, ...] = (), best: float = -np.inf) -> list[Model]:
     """The models of one order, from the largest penalty down; those too far below another order's best are left out.
 
-    near: likely models of the same data; the path begins at the spline of the one that is most alike, `thresholds.ABOVE` times
+    near: likely models of the same data; the path begins at the spline of the one that is most alike, `constants.ABOVE` times
     above the penalty at which its roughness costs what it did there, or further up while models count.
     """
     penalties = _penalties(family.likelihood.n, level, family.prior.order)
@@ -260,7 +262,7 @@ def _path(family: Family, level: int, near: tuple[Model, ...] = (), best: float 
     if begin is None:
         return list(_walk(family, penalties, family.start, best))
     eta = _moved(begin, family)
-    dear = thresholds.ABOVE * begin.penalty * begin.family.prior.roughness_of(begin.eta)
+    dear = constants.ABOVE * begin.penalty * begin.family.prior.roughness_of(begin.eta)
     roughness = family.prior.roughness_of(eta)
     first = sum(penalty * roughness > dear for penalty in penalties[:-1])
     found = list(_walk(family, penalties[first:], eta, best))
@@ -277,7 +279,7 @@ def _moved(model: Model, family: Family) -> np.ndarray:
     """The coordinates, (D,), of a model's spline in a family of its level or of finer ones; without atoms."""
     spline = (model.turn @ model.eta)[: len(model.family.prior.axes)]
     while len(spline) < len(family.prior.axes):
-        spline = bspline.refinement(DEGREE, int(log2(len(spline) - DEGREE))) @ spline
+        spline = bspline.refinement(constants.DEGREE, int(log2(len(spline) - constants.DEGREE))) @ spline
     return np.concatenate([family.prior.axes.T @ spline, np.zeros(family.atoms)])
 
 
@@ -287,14 +289,16 @@ def _walk(family: Family, penalties: list[float], eta: np.ndarray, best: float) 
     for penalty in penalties:
         precision = family.precision(penalty)
         constant = float(np.sum(np.log(precision))) / 2 + family.atoms * log(2)  # of masses there is half a normal law
-        maximum = maximise(family, precision, eta, information, max(best, highest) - thresholds.behind() - constant)
+        maximum = maximise(
+            family, precision, eta, information, max(best, highest) - constants.evidence_margin() - constant
+        )
         eta, information, evidence = maximum.eta, maximum.information, maximum.value + constant
         if not maximum.is_behind:
             yield Model(family, penalty, eta, maximum.factor, evidence)
         highest = max(highest, evidence)
         if (
-            evidence < highest - thresholds.behind()
-            and family.likelihood.chance(family.expected(family.law(eta))) > thresholds.NEGLIGIBLE
+            evidence < highest - constants.evidence_margin()
+            and family.likelihood.chance(family.expected(family.law(eta))) > constants.NEGLIGIBLE
         ):
             return  # as smooth as the data allow, and rough enough for them
 

@@ -16,16 +16,14 @@ from math import comb
 import numpy as np
 import scipy
 
+from dpcore.estimation import constants
 from dpcore.estimation.density import log_spline_fit
 from dpcore.estimation.density.densities import ExponentialSpline
 from dpcore.estimation.density.likelihood import Likelihood
-from dpcore.estimation.density.log_spline_family import DEGREE, Quadrature
+from dpcore.estimation.density.log_spline_family import Quadrature
 from dpcore.estimation.inference import confidence_bands
 from dpcore.functionals import Influence
 from dpcore.mechanisms.bases import bspline
-
-GRID = 1025  # points of the interval on which curves are made
-_REMEMBERED = 64  # arrays of features: functionals are asked at the same nodes, again and again
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +56,7 @@ class Posterior:
     @property
     def grid(self) -> np.ndarray:
         """Points from lower to upper, (1025,)."""
-        return np.linspace(self.density.lower, self.density.upper, GRID)
+        return np.linspace(self.density.lower, self.density.upper, constants.CURVE_CELLS + 1)
 
     @property
     def masses(self) -> np.ndarray:
@@ -84,7 +82,7 @@ class Posterior:
             for k in range(order + 1):
                 f = self.density.derivative(k)(x)[:, None]
                 total += comb(order, k) * f * self.log_features(x, order - k) / width ** (order - k)
-            if len(self._memory) >= _REMEMBERED:
+            if len(self._memory) >= constants.REMEMBERED:
                 self._memory.clear()
             self._memory[key] = total
         return self._memory[key]
@@ -92,7 +90,7 @@ class Posterior:
     @cached_property
     def cdf_features(self) -> np.ndarray:
         """d F by parameter on the grid, (1025, D)."""
-        masses = self._masses(GRID - 1)
+        masses = self._masses(constants.CURVE_CELLS)
         below = self.masses[0]  # the atom at lower is there from the start
         sums = below + np.vstack([np.zeros(len(below)), np.cumsum(masses, axis=0)])
         sums[-1] = 0.0  # all mass is at most upper
@@ -102,7 +100,7 @@ class Posterior:
     def slope(self) -> np.ndarray:
         """d expected by parameter, (S, D)."""
         inputs = self.likelihood.inputs
-        masses = self._masses(inputs * -(-GRID // inputs))
+        masses = self._masses(inputs * -(-(constants.CURVE_CELLS + 1) // inputs))
         cells = masses.reshape(inputs, -1, masses.shape[1]).sum(axis=1)
         cells[[0, -1]] += self.masses
         return self.likelihood.expected(cells)
@@ -136,7 +134,7 @@ class Posterior:
     @cached_property
     def _means(self) -> np.ndarray:
         """Minus d log f by parameter but for the spline itself, (D,): each B-spline's mean, and what an atom takes away."""
-        rule = Quadrature(GRID - 1, self.nodes)
+        rule = Quadrature(constants.CURVE_CELLS, self.nodes)
         splines = bspline.evaluate(rule.at, self.density.degree, self.density.level)
         f = rule.weights * self.density.pdf(self.density.lower + self.density.width * rule.at)
         taken = np.full(len(self.ends), 1 / (1 - sum(self.density.atoms)))
@@ -145,7 +143,7 @@ class Posterior:
 
 def of_fit(fit: log_spline_fit.Fit, lower: float, upper: float) -> Posterior:
     """Return the average over priors as one posterior, its density on [lower, upper]."""
-    density = ExponentialSpline(lower, upper, DEGREE, fit.level, fit.coefficients, fit.atoms)
+    density = ExponentialSpline(lower, upper, constants.DEGREE, fit.level, fit.coefficients, fit.atoms)
     return Posterior(fit.likelihood, density, fit.expected, fit.covariance, fit.nodes)
 
 
@@ -172,6 +170,6 @@ def _of_model(fit: log_spline_fit.Fit, model: log_spline_fit.Model, lower: float
     atoms[ends] = masses
     present = np.concatenate([np.full(size, True), masses > 0])
     covariance = (model.turn @ scipy.linalg.cho_solve(model.factor, model.turn.T))[np.ix_(present, present)]
-    density = ExponentialSpline(lower, upper, DEGREE, fit.level, parameters[:size], (atoms[0], atoms[1]))
+    density = ExponentialSpline(lower, upper, constants.DEGREE, fit.level, parameters[:size], (atoms[0], atoms[1]))
     expected = model.family.expected(model.family.law(model.eta))
     return Posterior(fit.likelihood, density, expected, covariance, fit.nodes)

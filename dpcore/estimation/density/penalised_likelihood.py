@@ -7,21 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from dpcore.estimation import constants
 from dpcore.estimation.density.likelihood import Counts
 from dpcore.estimation.density.log_spline_family import Family
-
-_STEPS = 20  # Fisher informations
-_SHORTENINGS, _QUASI_SHORTENINGS = (
-    30,
-    2,
-)  # of a Fisher step, and of a quasi-Newton step, beyond which a Fisher step is better
-_MEMORY = 12  # steps that one Fisher information leads
-_ENOUGH = 1e-4  # of the gain that a slope promises: less is no step [NocedalWright2006], 3.1
-# Squared step, in posterior standard deviations, after which the maximum is found.  Two processors add in another order and
-# reach it by other steps; a thousandth of a standard error is promised, and 1e-4 left by the last step is a tenth of that.
-_CONVERGED = 1e-8
-_ROUNDING = 1e-14  # of a log-likelihood: what adding it up in another order may take from it
-_MOST_ATOMS = 0.999  # mass of the atoms together, at most
 
 
 class Maximum(NamedTuple):
@@ -55,19 +43,19 @@ def maximise(
     gradient = family.gradient(law, expected) - precision * eta
     lowest = float(np.sum(np.log(precision[precision > 0]))) / 2  # of half log det(I + Q)
     is_here = information is None
-    for _ in range(_STEPS):
+    for _ in range(constants.FISHER_STEPS):
         if information is None or is_here:
             information = family.information(law, expected)
         factor = _factor(information, precision)
         half = float(np.sum(np.log(np.diagonal(factor[0]))))
         memory: list[tuple[np.ndarray, np.ndarray, float]] = []
-        for _ in range(_MEMORY):
+        for _ in range(constants.QUASI_STEPS):
             step = _direction(factor, memory, gradient)
             left = float(gradient @ step)
-            if (is_here or left < _CONVERGED) and value + 2 * left - (half if is_here else lowest) < least:
+            if (is_here or left < constants.CONVERGED) and value + 2 * left - (half if is_here else lowest) < least:
                 return Maximum(eta, factor, value - half, information, True)
-            tries = _SHORTENINGS if is_here else _QUASI_SHORTENINGS
-            tried = _climbed(family, precision, eta, step, value, left, tries) if left >= _CONVERGED else None
+            tries = constants.SHORTENINGS if is_here else constants.QUASI_SHORTENINGS
+            tried = _climbed(family, precision, eta, step, value, left, tries) if left >= constants.CONVERGED else None
             if tried is None:  # converged, or as far as rounding lets see
                 break
             length, (law, expected, value) = tried
@@ -94,7 +82,7 @@ def _climbed(
     for _ in range(tries):
         seen = _seen(family, precision, eta + length * step)
         gained = seen[2] - value
-        if gained >= _ENOUGH * length * left - _ROUNDING * abs(value):
+        if gained >= constants.SUFFICIENT_GAIN * length * left - constants.SUM_ROUNDING * abs(value):
             return length, seen
         highest = left * length / (2 * (left * length - gained)) if np.isfinite(gained) else 0.0
         length *= min(max(highest, 0.1), 0.5)
@@ -106,7 +94,7 @@ def _seen(family: Family, precision: np.ndarray, eta: np.ndarray) -> tuple[np.nd
     law = family.law(eta)
     expected = family.expected(law)
     if (
-        family.atoms and float(np.maximum(law[family.points :], 0.0).sum()) >= _MOST_ATOMS
+        family.atoms and float(np.maximum(law[family.points :], 0.0).sum()) >= constants.MAX_ATOMS
     ):  # something is left to the density
         return law, expected, -np.inf
     if isinstance(family.likelihood, Counts) and not expected.min() > 0:

@@ -14,11 +14,8 @@ from functools import cached_property
 import numpy as np
 import scipy
 
+from dpcore.estimation import constants
 from dpcore.estimation.inference.confidence_bands import root
-
-_NEAR_MEAN = 1e-4  # |w| below which the formula is 0/0 and its limit is used
-_STEPS = 45  # towards a pole: 2^-45 short of it the tail is far below anything asked for
-_NEGLIGIBLE = 1e-12  # weights below this share of the largest are dropped
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +77,7 @@ class ChiSquareMixture:
         for sign, weight in ((-1.0, below), (1.0, above)):
             pole = 1 / (2 * weight) if weight else None
             s = sign * min(1 / np.sqrt(self.variance), abs(pole) / 2 if pole else np.inf)
-            for _ in range(_STEPS):
+            for _ in range(constants.POLE_STEPS):
                 if sign * increasing(s) > 0:
                     break
                 s = (s + pole) / 2 if pole else 2 * s
@@ -102,7 +99,7 @@ class ChiSquareMixture:
     @cached_property
     def _kept(self) -> np.ndarray:
         size = np.abs(np.asarray(self.weights, dtype=np.float64))
-        return size > _NEGLIGIBLE * size.max(initial=0.0)
+        return size > constants.RANK_ROUNDING * size.max(initial=0.0)
 
     def _cumulant(self, s: float) -> float:
         room = 1 - 2 * s * self._w
@@ -124,7 +121,7 @@ class ChiSquareMixture:
         """P(X <= x) for the x whose saddlepoint is s."""
         spread = np.sqrt(self._second(s))
         w = np.sign(s) * np.sqrt(max(0.0, 2 * (s * self._first(s) - self._cumulant(s))))
-        if abs(w) < _NEAR_MEAN:  # the limit of what follows
+        if abs(w) < constants.NEAR_MEAN:  # the limit of what follows
             return float(scipy.special.ndtr(w + self._third(0.0) / self._second(0.0) ** 1.5 / 6))
         # Barndorff-Nielsen's form of the same approximation: it stays within [0, 1]
         return float(scipy.special.ndtr(w + np.log(s * spread / w) / w))

@@ -19,9 +19,8 @@ from functools import lru_cache
 import numpy as np
 
 from dpcore.errors import check_positive
+from dpcore.estimation import constants
 from dpcore.mechanisms.observation_model import FiniteChannel
-
-_ORDER, _FREQUENCIES = 2, 256  # of the densities; 10^10 reports at epsilon 1 fill 60
 
 
 def curve_ratio(model: FiniteChannel, ratio: float, n: int) -> float:
@@ -30,8 +29,8 @@ def curve_ratio(model: FiniteChannel, ratio: float, n: int) -> float:
     model: of input cells that divide the range evenly.  ratio: e^epsilon of the mechanism's promise, above 1.  n: reports.
     """
     check_positive(n=n, **{"ratio - 1": ratio - 1})
-    precisions = precisions_of(_ORDER, _FREQUENCIES)
-    covariance = np.linalg.inv(n * information(model, _FREQUENCIES) + np.diag(precisions))
+    precisions = precisions_of(constants.DERIVATIVES, constants.FREQUENCIES)
+    covariance = np.linalg.inv(n * information(model, constants.FREQUENCIES) + np.diag(precisions))
     return float(np.sqrt(np.trace(covariance) / _least(n * (ratio - 1) ** 2 / (4 * ratio), precisions)))
 
 

@@ -22,28 +22,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from dpcore.estimation import constants
 from dpcore.estimation.density.densities import DensityOnInterval
 from dpcore.estimation.density.likelihood import Likelihood
 from dpcore.estimation.diagnostics.evidence import Discreteness
 from dpcore.estimation.inference.binning_error import Cells
-
-_LATTICE = 3.0  # of log-likelihood with log(1 / k), above which a lattice is preferred: in one smooth law of 100
-_PLACE = 4.0  # the same for part of a peak: in one smooth law of 100, whose two humps have parts of their own
-_REAL = 10.0  # what a whole peak must be worth: of few reports nothing can be told from anything
-_ALIKE = -1.0  # above which a whole peak cannot be told from a value
-_ALIKE_AT_END = -2.0  # above which the peak at an end cannot be told from an endless one
-_WHOLE, _PARTS = 0.05, (0.25, 0.5, 0.75)  # of a peak's height
-_NEAR = 2.0  # of log-likelihood, within which the coarser of two lattices is taken
-_MOST_TRIED = 64  # cells of a peak, each of which may be where all of it is
-LEAST_MASS = 0.03  # of the people, that a place has at least
-_SMALL, _TOGETHER = 0.01, 0.1  # the same of a whole peak, and of all such peaks together
-_AT_END = 0.01  # the same of an end
-_ON_LATTICE = np.array([0.2, 0.5, 1.0])  # of the people
-_PARTLY = (
-    1.6  # of log-likelihood, by which a lattice of part of the people must explain more: they are a fifth as likely
-)
-_COARSE = 8  # points, below which all people are on them: humps of a density are not
-_FINEST = 170  # lattice that is looked for, and at most a third of the input cells
 
 Gains = Callable[[np.ndarray], np.ndarray]
 
@@ -86,16 +69,22 @@ def _lattice(law: np.ndarray, expected: Gains, preferred: Gains) -> tuple[int, f
     rows = np.arange(2 * len(numbers)).reshape(-1, 2, 1) * len(law)
     moved = np.bincount((rows + nearest[:, None]).ravel(), masses.ravel(), rows.size * len(law)).reshape(-1, len(law))
     kept, all_moved = expected(law[:, None]), expected(moved.T)
-    found = np.stack([preferred(kept + (all_moved - kept) * part) for part in _ON_LATTICE], axis=1)
+    found = np.stack([preferred(kept + (all_moved - kept) * part) for part in constants.LATTICE_SHARES], axis=1)
     found = found.reshape(len(numbers), 2, -1) - np.log(numbers)[:, None, None]
-    is_part = _ON_LATTICE < 1
-    found -= np.where(is_part, np.where(numbers < _COARSE, np.inf, _PARTLY)[:, None, None], 0.0)
+    is_part = constants.LATTICE_SHARES < 1
+    found -= np.where(
+        is_part,
+        np.where(numbers < constants.COARSE_LATTICE, np.inf, constants.PARTIAL_LATTICE_GAIN)[:, None, None],
+        0.0,
+    )
     found = found.reshape(len(numbers), -1)
     best = found.max(axis=1)
-    if best.max() <= _LATTICE:
+    if best.max() <= constants.LATTICE_GAIN:
         return 0, 0.0
-    coarsest = int(np.argmax(best >= best.max() - _NEAR))
-    return int(numbers[coarsest]), float(_ON_LATTICE[np.argmax(found[coarsest]) % len(_ON_LATTICE)])
+    coarsest = int(np.argmax(best >= best.max() - constants.LATTICE_TIE))
+    return int(numbers[coarsest]), float(
+        constants.LATTICE_SHARES[np.argmax(found[coarsest]) % len(constants.LATTICE_SHARES)]
+    )
 
 
 def _evened(law: np.ndarray, widths: np.ndarray) -> np.ndarray:
@@ -109,7 +98,7 @@ def _evened(law: np.ndarray, widths: np.ndarray) -> np.ndarray:
 @lru_cache(maxsize=4)
 def _nearest(cells: int) -> tuple[np.ndarray, np.ndarray]:
     """The lattices, (m,), and of each the cell of the point that is nearest to each cell, (m, cells); read-only."""
-    k = np.arange(2, min(_FINEST, cells // 3) + 1)[:, None, None]
+    k = np.arange(2, min(constants.FINEST_LATTICE, cells // 3) + 1)[:, None, None]
     shift = np.array([[0.0], [0.5]])
     points = np.clip(np.round((np.arange(cells) + 0.5) / cells * k - shift), 0, k - (shift > 0)) + shift
     nearest = np.minimum((points / k * cells).astype(np.int64), cells - 1).reshape(-1, cells)
@@ -120,17 +109,25 @@ def _nearest(cells: int) -> tuple[np.ndarray, np.ndarray]:
 def _places(law: np.ndarray, gains: Gains) -> tuple[int, float]:
     """How many stretches may be one value each, and the share of the respondents there."""
     moved = np.zeros(len(law))  # who may be at single values, by cell
-    for part in (_WHOLE, *_PARTS):
+    for part in (constants.WHOLE_PEAK, *constants.PEAK_PARTS):
         peaks = [_Peak.around(law, *peak, part) for peak in _peaks(law, part)]
-        peaks = [peak for peak in peaks if peak.mass >= (_SMALL if part == _WHOLE else LEAST_MASS)]
+        peaks = [
+            peak
+            for peak in peaks
+            if peak.mass >= (constants.WHOLE_PEAK_MASS if part == constants.WHOLE_PEAK else constants.PEAK_MASS)
+        ]
         if not peaks:
             continue
-        enough = _ALIKE if part == _WHOLE else _PLACE
-        if part == _WHOLE:
-            peaks = [peak for peak, gain in zip(peaks, gains(_flattened(law, peaks)), strict=True) if gain <= -_REAL]
+        enough = constants.ALIKE if part == constants.WHOLE_PEAK else constants.PEAK_GAIN
+        if part == constants.WHOLE_PEAK:
+            peaks = [
+                peak
+                for peak, gain in zip(peaks, gains(_flattened(law, peaks)), strict=True)
+                if gain <= -constants.WHOLE_PEAK_GAIN
+            ]
         found = _best(law, peaks, gains) if peaks else np.zeros(0)
         peaks = [peak for peak, gain in zip(peaks, found, strict=True) if gain >= enough or peak.first == peak.last]
-        if part == _WHOLE and sum(peak.mass for peak in peaks) < _TOGETHER:
+        if part == constants.WHOLE_PEAK and sum(peak.mass for peak in peaks) < constants.SMALL:
             continue
         for peak in peaks:
             moved[peak.first : peak.last + 1] = np.maximum(moved[peak.first : peak.last + 1], peak.excess)
@@ -142,11 +139,11 @@ def _has_endless_end(law: np.ndarray, atoms: np.ndarray, gains: Gains) -> bool:
     """Whether a peak at an end, higher than the uniform density, may have half its height from one value."""
     tops = [peak for peak in _peaks(law, 0.5) if peak[0] in (0, len(law) - 1) and law[peak[0]] * len(law) >= 1]
     ends = [_Peak.around(law, *peak, 0.5) for peak in tops]
-    ends = [peak for peak in ends if law[peak.first : peak.last + 1].sum() >= _AT_END]
+    ends = [peak for peak in ends if law[peak.first : peak.last + 1].sum() >= constants.WHOLE_PEAK_MASS]
     has_atom = any(
         atoms[peak.first] + atoms[peak.last] > 0 for peak in ends
     )  # what is left of a peak that an atom stands for
-    return has_atom or (bool(ends) and bool(np.any(_best(law, ends, gains) > _ALIKE_AT_END)))
+    return has_atom or (bool(ends) and bool(np.any(_best(law, ends, gains) > constants.ALIKE_AT_END)))
 
 
 def _flattened(law: np.ndarray, peaks: list[_Peak]) -> np.ndarray:
@@ -206,6 +203,6 @@ class _Peak:
         left = min(int(mean), len(law) - 2)
         places = np.zeros((1, len(law)))
         places[0, [left, left + 1]] = left + 1 - mean, mean - left
-        if self.last - self.first < _MOST_TRIED:
+        if self.last - self.first < constants.MAX_TRIED:
             places = np.vstack([places, np.eye(len(law))[self.first : self.last + 1]])
         return np.asarray(rest + self.mass * places)

@@ -17,16 +17,8 @@ import numpy as np
 import scipy
 
 from dpcore.errors import check_positive
+from dpcore.estimation import constants
 from dpcore.functionals.base import Density, Functional
-
-_GROUPS = 10  # of values with nearly the same influence, taken together: 24 have .3 % more at epsilon 2, 2 % at 4
-_WEIGHTS = 41  # at which constraints are asked for at first, out to 1.6 times the weights of one bit
-_TIMES, _BROKEN = 20, 1e-6  # they are asked for anew where they are broken by more than this part of the bound
-_CELLS = 1 << 10
-_EDGE = 1e-3  # of the influence's range, at either end, which is what mechanisms pay for
-# Of the law, evenly over the groups, where one has next to nothing: mechanisms must be right for values that nobody has, too.
-# It alone may raise the bound, by about as large a part.
-_SPREAD = 1e-4
 
 
 def least_variance(values: np.ndarray, law: np.ndarray, ratio: float) -> float:
@@ -44,8 +36,8 @@ def least_variance(values: np.ndarray, law: np.ndarray, ratio: float) -> float:
         return 0.0
     half = (high - low) / 2
     values = (values - low) / half - 1
-    if law.min() * len(law) < _SPREAD:
-        law = (1 - _SPREAD) * law + _SPREAD / len(law)
+    if law.min() * len(law) < constants.EVEN_PART:
+        law = (1 - constants.EVEN_PART) * law + constants.EVEN_PART / len(law)
     bound = _dual(values, law, ratio)
     return max(0.0, bound - float(law @ values) ** 2) * half**2
 
@@ -53,18 +45,18 @@ def least_variance(values: np.ndarray, law: np.ndarray, ratio: float) -> float:
 def _dual(values: np.ndarray, law: np.ndarray, ratio: float) -> float:
     """max sum a + b values with sum_x h_v(x) + (ratio - 1) max(h_v(x), 0) <= 0, h_v = a + b v - law v^2, for every v."""
     reach = 1.6 * (ratio + 1) / (ratio - 1)
-    asked = np.linspace(-reach, reach, _WEIGHTS)
+    asked = np.linspace(-reach, reach, constants.CONSTRAINTS)
     everywhere = np.concatenate(
         [reach * np.linspace(-2, 2, 4001), np.outer([-1, 1], np.geomspace(2, 1e6, 400)).ravel()]
     )
     bound = 0.0
-    for _ in range(_TIMES):
+    for _ in range(constants.CONSTRAINT_ROUNDS):
         a, b = _solved(values, law, ratio, asked)
         h = a + everywhere[:, None] * b - everywhere[:, None] ** 2 * law
         broken = np.maximum(h.sum(axis=1) + (ratio - 1) * np.maximum(h, 0.0).sum(axis=1), 0.0)
         # a less the most that is broken times the law keeps every constraint
         bound = max(bound, float(a.sum() + b @ values - broken.max()))
-        if broken.max() <= _BROKEN * bound:
+        if broken.max() <= constants.CONSTRAINT_TOLERANCE * bound:
             break
         peaks = (broken[1:-1] > broken[:-2]) & (broken[1:-1] >= broken[2:])
         asked = np.append(asked, everywhere[1:-1][peaks])
@@ -99,11 +91,11 @@ def least_error(functional: Functional, density: Density, ratio: float, n: int) 
     influence = functional.expand(density).influence
     if influence.points or any(order for order, _ in influence.weights):
         return None
-    edges = np.linspace(density.lower, density.upper, _CELLS + 1)
+    edges = np.linspace(density.lower, density.upper, constants.CURVE_CELLS + 1)
     ends = np.array(getattr(density, "atoms", (0.0, 0.0)))
     middle = (edges[1:] + edges[:-1]) / 2
     masses = np.maximum(density.pdf(middle) * np.diff(edges), 0.0)
-    weights = sum((weight(middle) for _, weight in influence.weights), np.zeros(_CELLS))
+    weights = sum((weight(middle) for _, weight in influence.weights), np.zeros(constants.CURVE_CELLS))
     law = np.concatenate([masses * (1 - ends.sum()) / masses.sum(), ends])
     values = np.concatenate([weights, influence.at_ends() if ends.any() else weights[[0, -1]]])
     return sqrt(least_variance(*_grouped(values, law), ratio) / n)
@@ -114,14 +106,14 @@ def _grouped(values: np.ndarray, law: np.ndarray) -> tuple[np.ndarray, np.ndarra
     low, high = float(values.min()), float(values.max())
     if high == low:
         return values[:1], np.ones(1)
-    edge = _EDGE * (high - low)
-    inside = np.concatenate([[low + edge], np.linspace(low, high, _GROUPS - 1)[1:-1], [high - edge]])
+    edge = constants.INFLUENCE_EDGE * (high - low)
+    inside = np.concatenate([[low + edge], np.linspace(low, high, constants.INFLUENCE_GROUPS - 1)[1:-1], [high - edge]])
     group = np.searchsorted(inside, values)
-    shares = np.bincount(group, law, minlength=_GROUPS)
-    sizes = np.bincount(group, minlength=_GROUPS)
+    shares = np.bincount(group, law, minlength=constants.INFLUENCE_GROUPS)
+    sizes = np.bincount(group, minlength=constants.INFLUENCE_GROUPS)
     means = np.where(
         shares > 0,
-        np.bincount(group, law * values, minlength=_GROUPS) / np.where(shares > 0, shares, 1.0),
-        np.bincount(group, values, minlength=_GROUPS) / np.maximum(sizes, 1),
+        np.bincount(group, law * values, minlength=constants.INFLUENCE_GROUPS) / np.where(shares > 0, shares, 1.0),
+        np.bincount(group, values, minlength=constants.INFLUENCE_GROUPS) / np.maximum(sizes, 1),
     )
     return means[sizes > 0], shares[sizes > 0]

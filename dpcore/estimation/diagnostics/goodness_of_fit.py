@@ -17,14 +17,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpcore.estimation import constants
 from dpcore.estimation.density.likelihood import Counts, Likelihood
 from dpcore.estimation.diagnostics.chi_square_mixture import ChiSquareMixture
 from dpcore.estimation.diagnostics.evidence import GoodnessOfFit
 from dpcore.estimation.inference.confidence_bands import massless, root
-
-FALSE_ALARMS = 1e-3  # of a fit whose model is right
-_LEAST_EXPECTED = 5.0  # reports in a cell, for its residual to be all but normal
-_SEEN = 1e-9  # of the largest singular value
 
 
 def of_posterior(
@@ -53,7 +50,7 @@ def of_space(likelihood: Likelihood, law: np.ndarray, masses: np.ndarray) -> Goo
     seen = likelihood.expected(np.column_stack([masses @ massless(total), inside])) * scale[:, None]
     residual = residual - seen[:, -1]
     axes, values, _ = np.linalg.svd(seen[:, :-1], full_matrices=False)
-    axes = axes[:, values > _SEEN * max(values.max(initial=0.0), 1e-300)]
+    axes = axes[:, values > constants.RANK_TOLERANCE * max(values.max(initial=0.0), 1e-300)]
     return _judged(residual - axes @ (axes.T @ residual), np.ones(axes.shape[1]), number)
 
 
@@ -65,7 +62,7 @@ def _whitened(likelihood: Likelihood, expected: np.ndarray) -> tuple[np.ndarray,
     for counts, shares in zip(
         likelihood.channel.split(likelihood.counts), likelihood.channel.split(expected), strict=True
     ):
-        n, is_used = float(counts.sum()), bool(np.all(counts.sum() * shares >= _LEAST_EXPECTED))
+        n, is_used = float(counts.sum()), bool(np.all(counts.sum() * shares >= constants.MIN_EXPECTED))
         scale.append(np.sqrt(n / shares) if is_used else np.zeros(len(shares)))
         number += (len(shares) - 1) * is_used
     whitening = np.concatenate(scale)
@@ -81,6 +78,6 @@ def _judged(residual: np.ndarray, taken: np.ndarray, number: int) -> GoodnessOfF
     return GoodnessOfFit(
         statistic=statistic,
         degrees=float(weights.sum()),
-        threshold=law.quantile(1 - FALSE_ALARMS),
+        threshold=law.quantile(1 - constants.FIT_FALSE_ALARMS),
         p_value=float(np.clip(law.tail(statistic), 0.0, 1.0)),
     )

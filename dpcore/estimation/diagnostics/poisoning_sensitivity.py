@@ -21,15 +21,13 @@ from typing import Any
 
 import numpy as np
 
+from dpcore.estimation import constants
 from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.joint.conditioning import Pair, left_inverse
 from dpcore.mechanisms import Mechanism, Reports
 from dpcore.mechanisms.observation_model import FiniteChannel, NoisyFeatures, ScoreSums
 from dpcore.mechanisms.reports import starts_of
-
-_CHANCE = 3.0  # standard errors that a level may have fewer honest reports than its law says
-_LEAST = 0.25  # of its law, where so few report that chance may take all
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +105,8 @@ class Averaged:
     @cached_property
     def _honest(self) -> np.ndarray:
         """The least share of honest reports that each level has, (L,)."""
-        spread = _CHANCE * np.sqrt(self.law * (1 - self.law) / max(self.n, 1))
-        return np.maximum(self.law - spread, _LEAST * self.law)
+        spread = constants.CLEAR_ERRORS * np.sqrt(self.law * (1 - self.law) / max(self.n, 1))
+        return np.maximum(self.law - spread, constants.MIN_LEVEL_SHARE * self.law)
 
 
 def _each(mechanism: Mechanism, reports: Reports) -> list[Reports]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimation import constants
 from dpcore.estimation.coherent_cdf import rising
 from dpcore.estimation.discrete.log_linear_average import Average, average
 from dpcore.estimation.discrete.log_linear_family import Belief, Family, slope
@@ -19,9 +20,6 @@ from dpcore.estimation.frequency.proportion_intervals import NormalIntervals
 from dpcore.estimation.functional_estimate import check_confidence
 from dpcore.mechanisms.fisher_information import SeenThrough
 from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
-
-_WIDE = Belief(order=1, roughness=1.0, heaps=1.0, free=2.0)  # what corrections do not assume: all but nothing
-_APART = 2.0  # times how far beliefs are apart, what corrections do not assume either
 
 
 @dataclass(frozen=True)
@@ -99,6 +97,7 @@ def _gain(family: Family, found: Average, information: np.ndarray) -> np.ndarray
     """Return G, (k, k): the change of the distribution per unit of score, under the wide prior."""
     k = len(found.law)
     uniform = (np.eye(k) - found.law[:, None]) / k  # the derivative of p / sum p by each p, times 1 / k
-    moved = np.hstack([slope(family.of(_WIDE), found.law), _APART * found.apart.T, uniform])
+    wide = family.of(Belief(order=1, roughness=1.0, heaps=1.0, free=constants.NULL_SPREAD))
+    moved = np.hstack([slope(wide, found.law), constants.BELIEF_SPREAD * found.apart.T, uniform])
     left = np.eye(moved.shape[1]) + moved.T @ information @ moved
     return np.asarray(moved @ np.linalg.solve(left, moved.T))

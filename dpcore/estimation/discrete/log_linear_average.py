@@ -13,19 +13,10 @@ from itertools import product
 
 import numpy as np
 
-from dpcore.estimation.discrete.log_linear_family import ORDERS, Belief, Family
+from dpcore.estimation import constants
+from dpcore.estimation.discrete.log_linear_family import Belief, Family
 from dpcore.estimation.discrete.log_linear_fit import Mode, excess, fit
 from dpcore.mechanisms.fisher_information import Information
-
-_ROUGHNESS = 10.0 ** np.arange(2, -7, -0.5)  # from straight lines to nearly anything, in half decades
-_WORSE = 3  # steps on that path that do not help, before it ends
-_FREE = (0.1, 0.3, 1.0)  # what each point's own part is tried with
-_MOST_FREE = 256  # points of which each may have one: of 1024 laws and errors are the same with it, in twice the time
-_FEW = 32  # points, of which heaps are looked for beside it however unlikely they were without
-_SMOOTHER = (1.0, 30.0)  # beside a part of each point's own the rest may be smoother
-_HEAPS = (1.0, 3.0)  # of what rounding adds, where some round, and where nearly all do
-_UNLIKELY = 8.0  # log of a factor by which beliefs worse than the best do not count
-_OTHERS, _PROMISING = 3, 3.0  # what stands out besides, at most, and how much less likely it may be at first sight
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,16 +34,18 @@ class Average:
 def average(family: Family, seen: Callable[[np.ndarray], Information]) -> Average:
     """Return the law averaged over beliefs; seen: what the reports say, given a law near the true one."""
     size = len(family.points) + family.is_silent
-    kinds = [Belief(ORDERS[0], 1.0, heaps) for heaps in _heaps(family)]
+    kinds = [Belief(constants.POINT_ORDERS[0], 1.0, heaps) for heaps in _heaps(family)]
     information = seen(np.full(size, 1 / size))
     information = seen(_best(mode for kind in kinds for mode in _smooth(family, information, kind)).law)
     smooth = [list(_smooth(family, information, kind)) for kind in kinds]
     modes = [mode for each in smooth for mode in each]
     top = _best(modes).evidence
     free = [mode for each in smooth for mode in _free(family, information, each, top)]
-    modes += [*free, *_others(family, information, _best([*modes, *free] if size <= _FEW else modes))]
+    modes += [*free, *_others(family, information, _best([*modes, *free] if size <= constants.FEW_POINTS else modes))]
     top = _best(modes).evidence
-    modes = sorted((mode for mode in modes if mode.evidence > top - _UNLIKELY), key=lambda mode: -mode.evidence)
+    modes = sorted(
+        (mode for mode in modes if mode.evidence > top - constants.UNLIKELY), key=lambda mode: -mode.evidence
+    )
     weights = np.exp([mode.evidence - top for mode in modes])
     weights /= weights.sum()
     laws = np.array([mode.law for mode in modes])
@@ -65,7 +58,7 @@ def _heaps(family: Family) -> tuple[float, ...]:
     """How much rounding adds: where a scheme says that people round, they do."""
     if not family.has_heaps:
         return (0.0,)
-    return _HEAPS if family.rounded else (0.0, *_HEAPS)
+    return constants.HEAP_SPREADS if family.rounded else (0.0, *constants.HEAP_SPREADS)
 
 
 def _best(modes: Iterable[Mode]) -> Mode:
@@ -74,25 +67,25 @@ def _best(modes: Iterable[Mode]) -> Mode:
 
 def _smooth(family: Family, information: Information, kind: Belief, cost: float = 0.0) -> Iterator[Mode]:
     """The modes along paths of roughness, of each order, without a part of each point's own."""
-    for order in ORDERS:
+    for order in constants.POINT_ORDERS:
         start, most, worse = None, -np.inf, 0
-        for roughness in _ROUGHNESS:
+        for roughness in constants.ROUGHNESS:
             belief = replace(kind, order=order, roughness=float(roughness), free=0.0)
             mode = fit(family, belief, information, start, cost)
             yield mode
             start, worse = mode, worse + 1 if mode.evidence <= most else 0
             most = max(most, mode.evidence)
-            if worse == _WORSE:
+            if worse == constants.WORSE_STEPS:
                 break
 
 
 def _free(family: Family, information: Information, smooth: list[Mode], top: float) -> Iterator[Mode]:
     """The modes with a part of each point's own, beside the best smooth one and a smoother one; top: the best evidence."""
     best = _best(smooth)
-    is_unlikely = len(family.points) > _FEW and best.evidence < top - _UNLIKELY
-    for factor in () if is_unlikely or len(family.points) > _MOST_FREE else _SMOOTHER:
+    is_unlikely = len(family.points) > constants.FEW_POINTS and best.evidence < top - constants.UNLIKELY
+    for factor in () if is_unlikely or len(family.points) > constants.MAX_FREE_POINTS else constants.SMOOTHER:
         start = best
-        for free in _FREE:
+        for free in constants.FREE_SPREADS:
             belief = replace(best.belief, roughness=best.belief.roughness * factor, free=free)
             start = fit(family, belief, information, start, best.cost)
             yield start
@@ -103,7 +96,7 @@ def _others(family: Family, information: Information, best: Mode) -> list[Mode]:
     multiples, columns = family.others
     costs = np.log(2 * np.repeat([len(multiples), len(family.points)], [len(multiples), len(family.points)]))
     found: list[Mode] = []
-    for _ in range(0 if family.rounded == () else _OTHERS):
+    for _ in range(0 if family.rounded == () else constants.MAX_FEATURES):
         most = int(np.argmax(excess(family, information, best, columns) / 2 - costs))
         if most < len(multiples):
             kind = replace(best.belief, multiples=(*best.belief.multiples, multiples[most]))
@@ -113,7 +106,7 @@ def _others(family: Family, information: Information, best: Mode) -> list[Mode]:
         parts = product({0.0, kind.heaps} if family.rounded is None else {kind.heaps}, {0.0, kind.free})
         tried = [fit(family, replace(kind, heaps=heaps, free=free), information, None, cost) for heaps, free in parts]
         found += tried
-        if _best(tried).evidence < best.evidence - _PROMISING:
+        if _best(tried).evidence < best.evidence - constants.PROMISING:
             break
         smooth = list(_smooth(family, information, _best(tried).belief, cost))
         more = [*smooth, *_free(family, information, smooth, best.evidence)]

@@ -16,17 +16,10 @@ from functools import cached_property, lru_cache
 import numpy as np
 import scipy
 
-ORDERS = (1, 2, 3)
-_SMOOTH = 40  # functions of a smooth part beside its null space: as many half waves over the range
-_NULL, _MOST = 2.0, 15.0  # standard deviations of the log law: of a smooth part's null space, and of anything at most
+from dpcore.estimation import constants
+
 _ROUND = tuple(digit * 10**power for power in range(9) for digit in (5, 10))  # whose multiples people round to
-_OWN = 1.5  # standard deviation of what a value that stands for itself adds
-_FOUND = 3.0  # and of what stands out besides
-_TIMES = (*range(2, 26), 30, 60)  # what people may round to besides, in steps
-_SILENCE = 5.0  # and of silence beside all who answer
-_SURE = 0.9  # what beliefs of a kind count together where a law is said to be of it
 _SMOOTH_BESIDE = "the law is smooth beside its heaps"
-_NEAR_WHOLE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -68,12 +61,18 @@ class Family:
         """Return L, (k, r), or (k + 1, r) where there is silence."""
         rough, functions = _smooth(len(self.points), belief.order)
         is_null = np.arange(len(rough)) < belief.order
-        spread = np.where(is_null, _NULL, np.minimum(_MOST, 1 / np.sqrt(np.maximum(belief.roughness * rough, 1e-12))))
-        columns = [functions * spread, self._own * _OWN]
+        spread = np.where(
+            is_null,
+            constants.NULL_SPREAD,
+            np.minimum(constants.MAX_SPREAD, 1 / np.sqrt(np.maximum(belief.roughness * rough, 1e-12))),
+        )
+        columns = [functions * spread, self._own * constants.OWN_SPREAD]
         if belief.multiples:
-            columns.append(np.array([self._multiples(number) for number in belief.multiples]).T * _FOUND)
+            columns.append(
+                np.array([self._multiples(number) for number in belief.multiples]).T * constants.FEATURE_SPREAD
+            )
         if belief.alone:
-            columns.append(np.array([self.points == point for point in belief.alone]).T * _FOUND)
+            columns.append(np.array([self.points == point for point in belief.alone]).T * constants.FEATURE_SPREAD)
         if belief.heaps:
             columns.append(self._heaps * belief.heaps)
         if belief.free:
@@ -82,7 +81,7 @@ class Family:
         if not self.is_silent:
             return matrix
         silence = np.zeros((len(matrix) + 1, 1))
-        silence[-1] = _SILENCE
+        silence[-1] = constants.NONRESPONSE_SPREAD
         return np.hstack([silence, np.vstack([matrix, np.zeros((1, matrix.shape[1]))])])
 
     @property
@@ -106,7 +105,7 @@ class Family:
         """
         step, k = float(np.diff(self.points).min()), len(self.points)
         known, found = {column.tobytes() for column in self._heaps.T}, {}
-        for number in (times * step for times in (_TIMES if self.rounded is None else ())):
+        for number in (times * step for times in (constants.MULTIPLES if self.rounded is None else ())):
             column = self._multiples(number).astype(np.float64)
             if 2 <= column.sum() <= (k + 1) / 2 and column.tobytes() not in known:
                 known.add(column.tobytes())
@@ -115,7 +114,7 @@ class Family:
         return list(found), np.vstack([columns, np.zeros((int(self.is_silent), columns.shape[1]))])
 
     def _multiples(self, of: float) -> np.ndarray:
-        return np.asarray(np.abs(self.points / of - np.round(self.points / of)) < _NEAR_WHOLE)
+        return np.asarray(np.abs(self.points / of - np.round(self.points / of)) < constants.ROUNDING)
 
     @cached_property
     def _own(self) -> np.ndarray:
@@ -145,9 +144,9 @@ def kinds(beliefs: Iterable[tuple[float, Belief]]) -> tuple[tuple[str, float, st
 
 
 def _said(weight: float, sure: str, never: str, unsure: str) -> str:
-    if weight > _SURE:
+    if weight > constants.SURE:
         return sure
-    return never if weight < 1 - _SURE else f"{unsure}, and laws of both kinds are averaged"
+    return never if weight < 1 - constants.SURE else f"{unsure}, and laws of both kinds are averaged"
 
 
 def slope(columns: np.ndarray, law: np.ndarray) -> np.ndarray:
@@ -161,7 +160,7 @@ def _smooth(points: int, order: int) -> tuple[np.ndarray, np.ndarray]:
 
     Eigenvectors of D'D, D the differences of that order, in units of the range.
     """
-    many = min(points, _SMOOTH + order)
+    many = min(points, constants.SMOOTH_FUNCTIONS + order)
     differences = np.diff(np.eye(points), order, axis=0) if points > order else np.zeros((1, points))
     square = differences.T @ differences
     bands = np.zeros((order + 1, points))

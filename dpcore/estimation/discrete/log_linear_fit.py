@@ -11,11 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from dpcore.estimation import constants
 from dpcore.estimation.discrete.log_linear_family import Belief, Family, slope
 from dpcore.mechanisms.fisher_information import Information
-
-_STEPS, _SMALL, _LEAST_STEP = 40, 1e-2, 1e-4  # Newton's, until it gains so little, or is cut so short
-_TINY = 1e-9  # a column that is none moves nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,22 +34,22 @@ class Mode:
 def fit(family: Family, belief: Belief, information: Information, start: Mode | None = None, cost: float = 0.0) -> Mode:
     """Return the most likely law under a belief, by Newton's steps from near a mode, halved where they do not help."""
     columns = family.of(belief)
-    u, widths = np.zeros(columns.shape[1]), np.linalg.norm(columns, axis=0) + _TINY
+    u, widths = np.zeros(columns.shape[1]), np.linalg.norm(columns, axis=0) + constants.ROUNDING
     if start is not None:  # the same logarithms; a part of each point's own comes last
         u[: len(start.widths)] = start.coordinates * start.widths / widths[: len(start.widths)]
     law, value = _at(columns, u, information)
-    for _ in range(_STEPS):
+    for _ in range(constants.NEWTON_STEPS):
         moved = information.root @ slope(columns, law)
         gradient = moved.T @ (information.numbers - information.root @ law) - u
         step, uncertain = _solved(moved, gradient)
         length, tried = 1.0, _at(columns, u + step, information)
-        while tried[1] < value and length > _LEAST_STEP:
+        while tried[1] < value and length > constants.MIN_STEP:
             length /= 2
             tried = _at(columns, u + length * step, information)
         if tried[1] < value:
             break
         u, (law, value) = u + length * step, tried
-        if gradient @ step < _SMALL:
+        if gradient @ step < constants.NEWTON_GAIN:
             break
     return Mode(belief, u, widths, law, value - uncertain - cost, cost)
 
@@ -82,4 +80,4 @@ def excess(family: Family, information: Information, mode: Mode, columns: np.nda
     inner = moved @ moved.T
     inner[np.diag_indices_from(inner)] += 1.0
     known = np.sum(more * np.linalg.solve(inner, more), axis=0)
-    return np.asarray(np.maximum(left @ more, 0.0) ** 2 / np.maximum(known, _TINY))
+    return np.asarray(np.maximum(left @ more, 0.0) ** 2 / np.maximum(known, constants.ROUNDING))

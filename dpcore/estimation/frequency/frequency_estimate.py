@@ -11,6 +11,7 @@ import numpy as np
 
 from dpcore._random import Source
 from dpcore.errors import SchemeError, check_within
+from dpcore.estimation import constants
 from dpcore.estimation.diagnostics.evidence import Exposure, Sample, Sensitivity
 from dpcore.estimation.frequency.proportion_intervals import (
     Intervals,
@@ -25,8 +26,6 @@ from dpcore.functionals.group import Group, OfGroup
 
 if TYPE_CHECKING:
     import pandas as pd
-
-SURE = 3.0  # standard errors that a share is above 0 at least where others are divided by it
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,7 +330,9 @@ class FrequencyEstimate(OfGroup):
     def _too_few_answered(self) -> bool:
         """Whether the share of those whose answer is a number, by which theirs are divided, is not surely above 0."""
         gave = np.arange(len(self.categories)) < len(self.numbers or ())
-        return float(self.raw[gave].sum()) <= SURE * float(np.sqrt(max(0.0, self.spread.along(gave.astype(float)))))
+        return float(self.raw[gave].sum()) <= constants.CLEAR_ERRORS * float(
+            np.sqrt(max(0.0, self.spread.along(gave.astype(float))))
+        )
 
     def share_of(self, categories: Sequence[str], confidence: float = 0.95) -> FunctionalEstimate:
         """Return the share of a union of categories, one or more, with an interval of their joint covariance.

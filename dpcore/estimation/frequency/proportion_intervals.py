@@ -14,10 +14,9 @@ from typing import Protocol
 
 import numpy as np
 
+from dpcore.estimation import constants
 from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.mechanisms.observation_model import ScoreSums
-
-_NO_HIT = 1e-6  # reports, below which rounding alone is left of none
 
 
 class Intervals(Protocol):
@@ -77,8 +76,16 @@ class ScoreIntervals:
         start, contrast, tail = float(self.model.other_mean), float(self.model.contrast), (1 - each) / 2
         hits = np.clip(start + contrast * self.raw, 0.0, 1.0) * self.n
         others = self.n - hits
-        least = np.where(hits > _NO_HIT, betaincinv(np.maximum(hits, _NO_HIT), others + 1, tail), 0.0)
-        most = np.where(others > _NO_HIT, betaincinv(hits + 1, np.maximum(others, _NO_HIT), 1 - tail), 1.0)
+        least = np.where(
+            hits > constants.SOLVER_ROUNDING,
+            betaincinv(np.maximum(hits, constants.SOLVER_ROUNDING), others + 1, tail),
+            0.0,
+        )
+        most = np.where(
+            others > constants.SOLVER_ROUNDING,
+            betaincinv(hits + 1, np.maximum(others, constants.SOLVER_ROUNDING), 1 - tail),
+            1.0,
+        )
         below, above = (np.clip((end - start) / contrast, 0.0, 1.0) for end in (least, most))
         return np.minimum(low, below), np.maximum(high, above)
 

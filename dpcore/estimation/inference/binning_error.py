@@ -14,15 +14,11 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.errors import NotEstimable
-from dpcore.estimation import thresholds
+from dpcore.estimation import constants
 from dpcore.estimation.density.densities import DensityOnInterval
-from dpcore.estimation.density.log_spline_family import DEGREE
 from dpcore.estimation.diagnostics.evidence import Discreteness
 from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.functionals import Expansion, Influence
-
-_FEW = 20  # cells that a law fills at least whose density is told
-_TAIL = 8.0  # by how much a density changes over a cell, in shares of the fullest cell
 
 _FEW_CELLS = (
     "the values lie in so few input cells that counted ones cannot be told from a density; ask for shares or quantiles, or "
@@ -73,17 +69,17 @@ class Cells:
         A normal law of deviation s changes by 3 / s of itself over a unit of width three deviations out, and has .4 / s of its
         mass on a unit at its mode: by 8 times the share of the fullest cell.
         """
-        return min(1.0, _TAIL * self._fullest)
+        return min(1.0, constants.TAIL * self._fullest)
 
     @property
     def is_full(self) -> bool:
         """Whether one of many holds so much that its values may be a single one: a density of them could be anything."""
-        return self._fullest >= max(1 / _FEW, _TAIL / self.inputs)
+        return self._fullest >= max(1 / constants.MIN_SUPPORT, constants.TAIL / self.inputs)
 
     @property
     def are_few(self) -> bool:
         """Whether they hardly tell an atom from the coarsest span's B-splines: a finer span may tell more."""
-        return self.inputs < 2 ** (thresholds.COARSEST + 1) + DEGREE
+        return self.inputs < 2 ** (constants.COARSEST_LEVEL + 1) + constants.DEGREE
 
     @property
     def inner(self) -> np.ndarray:

@@ -14,20 +14,15 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.errors import NotEstimable
+from dpcore.estimation import constants
 from dpcore.estimation.density.log_spline_posterior import Posterior
 from dpcore.estimation.diagnostics.evidence import Evidence
 from dpcore.estimation.functional_estimate import ASSUMED, FunctionalEstimate, normal_quantile, refused
 from dpcore.estimation.inference import smoothness_class
 from dpcore.estimation.inference.confidence_bands import critical_value, inferred, invert_band
-from dpcore.estimation.inference.quadratic_functionals import NOISE, Region, quadratic
+from dpcore.estimation.inference.quadratic_functionals import Region, quadratic
 from dpcore.estimation.inference.smoothness_class import Linear, SmoothClass
 from dpcore.functionals import Atom, Functional, Quantile
-
-_ROUNDS, _SEED, _FALSE_ALARMS = 2000, 30, 0.01  # simulated, by one seed: the same reports give the same answer
-
-_ROUGHER = (2.0, 8.0, 64.0)  # times the bound, of the densities that a stated one is compared with
-
-_TRADES = np.geomspace(1e-2, 1e2, 13)[:, None]  # t of a band
 
 _SECOND = "a bound on the second derivative does not bound that derivative; ask for one of a lower order"
 _NO_DENSITY = "it is assumed that values have a density, and reports tell some at a bound from one; widen the bounds"
@@ -50,7 +45,7 @@ class Assumed:
         if isinstance(functional, Quantile):
             value, error, low, high = self._quantile(functional.t, confidence)
         elif not functional.is_linear:
-            region = Region.of(self.known, *self._simulated, (1 - NOISE) * (1 - confidence))
+            region = Region.of(self.known, *self._simulated, (1 - constants.NOISE_SHARE) * (1 - confidence))
             value, error, low, high = quadratic(functional, self.known, region, confidence)
         else:
             found = self.known.linear(self.known.along(functional.expand(density).influence), confidence)
@@ -76,7 +71,7 @@ class Assumed:
         By noise and M alone; along: of x (n,), the curve's weights of the splines, (n, K).
         """
         curve, found = along(self.known.breakpoints), []
-        for trade in _TRADES:
+        for trade in constants.BAND_TRADES[:, None]:
             here, deviations = self.known.alike(curve, trade), np.nan
             if simultaneous:
                 noise = self.known.noise(curve, trade)
@@ -107,20 +102,22 @@ class Assumed:
         spread = np.maximum(simulated.std(axis=1, keepdims=True), 1e-300)
         away = (np.hstack([observed, simulated]) - simulated.mean(axis=1, keepdims=True)) / spread
         most = away.max(axis=0)
-        return Evidence(statistic=float(most[0]), threshold=float(np.quantile(most[1:], 1 - _FALSE_ALARMS)))
+        return Evidence(
+            statistic=float(most[0]), threshold=float(np.quantile(most[1:], 1 - constants.BOUND_FALSE_ALARMS))
+        )
 
     @cached_property
     def _simulated(self) -> tuple[np.ndarray, np.ndarray]:
         """Scores of rounds, (m, K - 1), of the density of the class that is nearest to what was observed, and its w."""
         known = self.known
         null = known.nearest(known.score[None])[0]
-        noise = np.random.default_rng(_SEED).standard_normal((_ROUNDS, len(null)))
+        noise = np.random.default_rng(constants.SEED).standard_normal((constants.SIMULATED_ROUNDS, len(null)))
         return known.seen * null + np.sqrt(known.seen) * noise, null
 
     def _gains(self, score: np.ndarray) -> np.ndarray:
         """By how much densities so many times as rough are nearer to scores (m, K - 1), chi-squared, (times, m)."""
         within = self.known.distance(score, 1.0)
-        return np.array([within - self.known.distance(score, times) for times in _ROUGHER])
+        return np.array([within - self.known.distance(score, times) for times in constants.ROUGHER])
 
     def _refuses(self, functional: Functional) -> str | None:
         density = self.posterior.density

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.estimation import thresholds
+from dpcore.estimation import constants
 from dpcore.estimation.density.densities import DensityOnInterval
 from dpcore.functionals import Expansion, Functional, Influence
 
@@ -33,4 +33,4 @@ class _NowhereScarce:
         return getattr(self.whole, name)
 
     def pdf(self, x: Any) -> np.ndarray:
-        return np.maximum(self.whole.pdf(x), thresholds.SCARCE / self.whole.width)
+        return np.maximum(self.whole.pdf(x), constants.SCARCE / self.whole.width)

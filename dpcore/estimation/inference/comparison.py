@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import SchemeError
+from dpcore.estimation import constants
 from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.diagnostics.evidence import Sample
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
@@ -43,7 +44,6 @@ _MEMOISED = (
     "memoised reports repeat from round to round: the errors are correlated by an unknown amount, counted as none"
 )
 _OVERLAP = "groups of two attributes overlap by an unknown amount: the largest error that this allows is used"
-_MOST_SLACK = 0.5  # of a correlation, beyond which the weights' own bound is as good
 _BOUND = "both groups are made of the same reports: the largest error that their weights allow is used"
 
 
@@ -201,7 +201,7 @@ def _alignment(estimate: DensityEstimate, functional: Functional, one: Any, othe
         return None
     # Quadratic variances add up to 4; an estimator that looks closer at some weights than at others has others.
     slack = abs(together + apart - 4) / 2
-    return (float(np.clip((together - apart) / 4, -1.0, 1.0)), float(slack)) if slack < _MOST_SLACK else None
+    return (float(np.clip((together - apart) / 4, -1.0, 1.0)), float(slack)) if slack < constants.MAX_SLACK else None
 
 
 def _scaled(influence: Influence, by: float) -> Influence:

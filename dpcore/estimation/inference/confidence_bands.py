@@ -7,10 +7,9 @@ from math import exp, pi
 import numpy as np
 import scipy
 
+from dpcore.estimation import constants
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile
 from dpcore.functionals import Functional
-
-_DRAWS, _SEED = 10_000, 30  # of maxima: two tenths of a per cent of coverage
 
 
 def root(covariance: np.ndarray) -> np.ndarray:
@@ -63,7 +62,7 @@ def simulated_critical_value(covariance: np.ndarray, confidence: float) -> float
     """
     scale = np.sqrt(np.diagonal(covariance))
     turned = root(covariance / np.outer(scale, scale))
-    draws = np.random.default_rng(_SEED).standard_normal((_DRAWS, len(turned))) @ turned.T
+    draws = np.random.default_rng(constants.SEED).standard_normal((constants.DRAWS, len(turned))) @ turned.T
     largest = np.abs(draws).max(axis=1)
     return max(float(np.quantile(largest, confidence)), normal_quantile(confidence))
 

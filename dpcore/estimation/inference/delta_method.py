@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import SchemeError
+from dpcore.estimation import constants
 from dpcore.estimation.density.densities import Spline, cell_masses
 from dpcore.estimation.density.likelihood import Likelihood
 from dpcore.estimation.density.resolution_levels import Rung
@@ -37,11 +38,6 @@ from dpcore.estimation.inference import one_step_correction
 from dpcore.estimation.inference.confidence_bands import critical_value, inferred, invert_band, standard_errors
 from dpcore.estimation.inference.one_step_correction import OneStep
 from dpcore.functionals import Expansion, Functional, Quantile
-
-_SECOND_ORDER_SHARE = 0.1  # of the variance, above which the normal law is left for a mixture of chi squares
-_POINTS_PER_CELL = 16  # of the grid on which distribution functions are inverted
-_LEAST_POINTS = 2048
-_APART = 2.0  # standard deviations below which a density is not told from zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +95,9 @@ class DeltaMethod:
 
     def critical_value(self, confidence: float) -> float:
         """Return the deviations that hold the whole density at once."""
-        x = np.linspace(self.raw.lower, self.raw.upper, max(_LEAST_POINTS, _POINTS_PER_CELL << self.raw.level) + 1)
+        x = np.linspace(
+            self.raw.lower, self.raw.upper, max(constants.MIN_CELLS, constants.CELLS_PER_PIECE << self.raw.level) + 1
+        )
         return critical_value(self.raw.features(x), self.covariance, confidence)
 
     def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
@@ -211,7 +209,7 @@ def _second_order(functional: Functional, rung: Rung, confidence: float) -> tupl
                 f"error at level {raw.level}, at most 1 can be trusted; more reports or a larger epsilon would do"
             )
     error = float(np.sqrt(first + max(second, 0.0)))
-    if second <= _SECOND_ORDER_SHARE * first:
+    if second <= constants.SMALL * first:
         below = above = normal_quantile(confidence) * error
     else:
         law = error_law(t, Q, S)
@@ -277,7 +275,7 @@ class _AboveNoise:
     def pdf(self, x: Any) -> np.ndarray:
         features = self.rung.raw.features(np.ravel(x))
         variance = np.einsum("nk,nk->n", features @ self.rung.covariance, features)
-        noise = _APART * np.sqrt(np.maximum(variance, 0.0)).reshape(np.shape(x))
+        noise = constants.APART * np.sqrt(np.maximum(variance, 0.0)).reshape(np.shape(x))
         proper = self.rung.proper.pdf(x)
         return np.where(proper > noise, proper, 0.0 if self.is_vanishing else noise)
 
@@ -297,8 +295,8 @@ class _AboveNoise:
         b, slope = raw.features(flat), raw.features(flat, 1)
         deviation = np.sqrt(np.maximum(np.einsum("nk,nk->n", b @ S, b), 0.0))
         turn = np.einsum("nk,nk->n", b @ S, slope) / np.where(deviation > 0, deviation, 1.0)
-        noise = _APART * (0.0 if self.is_vanishing else turn)
-        is_told = self.rung.proper.pdf(flat) > _APART * deviation
+        noise = constants.APART * (0.0 if self.is_vanishing else turn)
+        is_told = self.rung.proper.pdf(flat) > constants.APART * deviation
         return np.where(is_told, self.rung.proper.derivative(1)(flat), noise).reshape(np.shape(x))
 
     def quantile(self, t: Any) -> np.ndarray:
@@ -309,7 +307,7 @@ def invert_cdf(rung: Rung, t: float, confidence: float) -> tuple[float, float, f
     """Return value, standard error, low and high of the quantile: all x whose cdf could be t (see
     `confidence_bands.invert_band`)."""
     raw = rung.raw
-    x = np.linspace(raw.lower, raw.upper, max(_LEAST_POINTS, _POINTS_PER_CELL << raw.level) + 1)
+    x = np.linspace(raw.lower, raw.upper, max(constants.MIN_CELLS, constants.CELLS_PER_PIECE << raw.level) + 1)
     features = raw.cumulative_features(x)
     errors = standard_errors(features, rung.covariance)
     return invert_band(x, features @ raw.coefficients, errors, t, confidence)

@@ -20,6 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dpcore.estimation import constants
 from dpcore.estimation.density.densities import DensityOnInterval
 from dpcore.estimation.density.likelihood import Likelihood
 from dpcore.estimation.functional_estimate import DISTRIBUTION_FREE, FunctionalEstimate, normal_quantile, refused
@@ -28,12 +29,8 @@ from dpcore.estimation.inference.confidence_bands import inferred
 from dpcore.estimation.inference.distribution_free_weights import Shares, Told, in_order
 from dpcore.functionals import Atom, Cdf, Functional, Mean, Moment, Probability, Quantile, Variance
 
-_EDGES = (16, 32, 64, 128)  # parts of the range whose shares are told
-_RAMPS = (0, 1, 2, 3, 4, 6, 9, 13)  # parts over which a target falls, beside one
 SHARES = Cdf | Probability | Atom
 _OFFERED = Mean | Moment | Variance | SHARES | Quantile
-_CHOSEN_BY = 0.95  # confidence at which choices are made; one value for all, so that intervals are nested
-_OF_MEAN = 0.1  # of a variance's error probability
 _CURVED = (
     "intervals that hold whatever the law are of shares, quantiles, moments and the variance; ask for one of those"
 )
@@ -79,8 +76,8 @@ class DistributionFree:
         is_discrete: whether reports say that the values are discrete, so that the smooth one is invalid.  Value, standard error
         and choice are the same at every confidence.
         """
-        low, high, _ = self.interval(functional, _CHOSEN_BY)
-        value, error = (low + high) / 2, (high - low) / (2 * normal_quantile(_CHOSEN_BY))
+        low, high, _ = self.interval(functional, constants.CONFIDENCE)
+        value, error = (low + high) / 2, (high - low) / (2 * normal_quantile(constants.CONFIDENCE))
         is_shorter = smooth is not None and not isinstance(functional, Quantile) and error < smooth.error
         if smooth is None or is_discrete or smooth.missing > 1 or is_shorter:
             low, high, _ = self.interval(functional, confidence)
@@ -89,8 +86,8 @@ class DistributionFree:
 
     def cdf_errors(self, x: np.ndarray) -> np.ndarray:
         """Return half the band's length at 95 %, (n,), in units of a normal standard error."""
-        low, high = self.band(x, normal_quantile(_CHOSEN_BY))
-        return (high - low) / (2 * normal_quantile(_CHOSEN_BY))
+        low, high = self.band(x, normal_quantile(constants.CONFIDENCE))
+        return (high - low) / (2 * normal_quantile(constants.CONFIDENCE))
 
     def band(self, x: np.ndarray, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,) each, of the share at or below each x (n,), so many standard errors to either side."""
@@ -135,8 +132,8 @@ class DistributionFree:
 
     def _variance(self, missed: float) -> tuple[float, float, float]:
         """E (x - c)^2 exceeds it by (mean - c)^2, c in the middle of where the mean may be."""
-        first, last, _ = self._moment(1, normal_quantile(1 - _OF_MEAN * missed))
-        low, high, error = self._moment(2, normal_quantile(1 - (1 - _OF_MEAN) * missed), (first + last) / 2)
+        first, last, _ = self._moment(1, normal_quantile(1 - constants.MEAN_SHARE * missed))
+        low, high, error = self._moment(2, normal_quantile(1 - (1 - constants.MEAN_SHARE) * missed), (first + last) / 2)
         return low - (last - first) ** 2 / 4, high, error
 
     @cached_property
@@ -147,13 +144,13 @@ class DistributionFree:
     @cached_property
     def _choices(self) -> list[Shares]:
         inputs = self.told.inputs
-        parts = [edges for edges in _EDGES if edges <= inputs and inputs % edges == 0] or [inputs]
-        return [Shares(self.told, edges, ramp) for edges in parts for ramp in _RAMPS if ramp < edges]
+        parts = [edges for edges in constants.EDGES if edges <= inputs and inputs % edges == 0] or [inputs]
+        return [Shares(self.told, edges, ramp) for edges in parts for ramp in constants.RAMPS if ramp < edges]
 
     @cached_property
     def _shares(self) -> Shares:
         """The edges and the ramp of pointwise limits: the same at every confidence, so that intervals are nested."""
-        return min(self._choices, key=lambda shares: shares.expected_length(normal_quantile(_CHOSEN_BY)))
+        return min(self._choices, key=lambda shares: shares.expected_length(normal_quantile(constants.CONFIDENCE)))
 
     def _all_at_once(self, confidence: float) -> Shares:
         each = [1 - (1 - confidence) / shares.edges for shares in self._choices]  # Bonferroni's, to choose by

@@ -15,13 +15,10 @@ from functools import cached_property, partial
 import numpy as np
 import scipy
 
+from dpcore.estimation import constants
 from dpcore.estimation.density.likelihood import Likelihood
 from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.estimation.inference.confidence_bands import simulated_critical_value
-
-_SINGULAR = 1e-9  # of the largest eigenvalue of B B', below which nothing is told
-_HALVINGS = 40  # of the range of a critical value: to rounding
-_CERTAIN = 1e-9  # a standard deviation below which a share is known
 
 
 def in_order(low: np.ndarray | float, high: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
@@ -49,7 +46,7 @@ def of_bracket(z: float | np.ndarray, separation: np.ndarray | float) -> np.ndar
     missed, separation = 2 * scipy.special.ndtr(-np.asarray(z, dtype=np.float64)), np.maximum(separation, 0.0)
     one_sided = np.clip(-scipy.special.ndtri(missed), 0.0, z)
     low, high, _ = np.broadcast_arrays(one_sided, np.asarray(z, dtype=np.float64), separation)
-    for _ in range(_HALVINGS):
+    for _ in range(constants.CRITICAL_HALVINGS):
         middle = (low + high) / 2
         covers = scipy.special.ndtr(-middle - separation) + scipy.special.ndtr(-middle) <= missed
         low, high = np.where(covers, low, middle), np.where(covers, middle, high)
@@ -101,7 +98,7 @@ class Told:
         expected = self.uniform if self.expected is None else self.expected
         root = np.sqrt(self.likelihood.weights(expected))[:, None]
         told = root * (self._matrix - self.uniform[:, None])
-        return np.asarray(root * (np.linalg.pinv(told @ told.T, rcond=_SINGULAR, hermitian=True) @ told))
+        return np.asarray(root * (np.linalg.pinv(told @ told.T, rcond=constants.RANK_TOLERANCE, hermitian=True) @ told))
 
     def weigh(self, targets: np.ndarray) -> Weighed:
         """Return the weights of targets (n, inputs)."""
@@ -181,7 +178,7 @@ class Shares:
         """Low of the shares below some edges, high of those below others, (n,) each; critical: z, given their separation."""
         above = end + self.ramp
         low, high = in_order(values[begin] + self._beyond[0][begin], values[above] + self._beyond[1][end])
-        z = critical((high - low) / np.maximum(np.maximum(deviations[begin], deviations[above]), _CERTAIN))
+        z = critical((high - low) / np.maximum(np.maximum(deviations[begin], deviations[above]), constants.ROUNDING))
         return np.clip(low - z * deviations[begin], 0.0, 1.0), np.clip(high + z * deviations[above], 0.0, 1.0)
 
     @property
@@ -197,7 +194,7 @@ class Shares:
     def critical_value(self, confidence: float) -> float:
         """Return the z that hold all limits at once with that confidence."""
         covariance = self.told.likelihood.covariance(self.weighed.weights, self.told.observed)
-        seen = np.diagonal(covariance) > _CERTAIN**2
+        seen = np.diagonal(covariance) > constants.ROUNDING**2
         if not np.any(seen):
             return normal_quantile(confidence)
         return simulated_critical_value(covariance[np.ix_(seen, seen)], confidence)
@@ -219,5 +216,5 @@ class Shares:
         below, _, one = self.told.interval(least, inside, inside, 0.0)
         _, above, other = self.told.interval(most, touched, touched, 0.0)
         low, high = map(float, in_order(min(below, 1.0), max(above, 0.0)))
-        z = float(of_bracket(z, (high - low) / max(one, other, _CERTAIN)))
+        z = float(of_bracket(z, (high - low) / max(one, other, constants.ROUNDING)))
         return (low - z * one if inside.any() else 0.0), high + z * other, max(one, other)

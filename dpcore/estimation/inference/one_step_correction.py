@@ -36,11 +36,10 @@ from operator import itemgetter
 import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimation import thresholds
+from dpcore.estimation import constants
 from dpcore.estimation.density import log_spline_fit, log_spline_posterior
 from dpcore.estimation.density.densities import DensityOnInterval, Spline
 from dpcore.estimation.density.likelihood import Likelihood
-from dpcore.estimation.density.log_spline_family import DEGREE
 from dpcore.estimation.density.log_spline_posterior import Posterior, holds_uniform, of_models
 from dpcore.estimation.diagnostics import discreteness
 from dpcore.estimation.diagnostics.chi_square_mixture import ChiSquareMixture, error_law
@@ -52,13 +51,12 @@ from dpcore.estimation.inference.bounded_influence import influences
 from dpcore.estimation.inference.confidence_bands import inferred, standard_errors
 from dpcore.estimation.inference.distribution_free import SHARES, DistributionFree
 from dpcore.estimation.inference.residual_projection import Span
-from dpcore.estimation.inference.unbiased_moments import CONFIDENCE, OFFERED, UnbiasedMoments
+from dpcore.estimation.inference.unbiased_moments import OFFERED, UnbiasedMoments
 from dpcore.functionals import Cdf, Curvature, Expansion, Functional, Influence, Quantile
 
-# Of the log-splines and their priors, where nobody says otherwise: differences up to those that no cubic has.
-LEVEL, ORDERS = thresholds.LEVEL, tuple(range(1, DEGREE + 2))
-_LEVELS = range(thresholds.COARSEST, thresholds.LEVEL + 1)  # of spans: 19, 35 and 67 B-splines
-_WINDOW = 2 / 2**thresholds.COARSEST  # of the interval: two of the coarsest span's pieces, to hide its knots
+ORDERS = tuple(range(1, constants.DEGREE + 2))  # of differences that priors penalise: up to those that no cubic has
+_LEVELS = range(constants.COARSEST_LEVEL, constants.FIT_LEVEL + 1)  # of spans: 19, 35 and 67 B-splines
+_WINDOW = 2 / 2**constants.COARSEST_LEVEL  # of the interval: two of the coarsest span's pieces, to hide its knots
 _NOTHING = "the reports leave every value possible; more of them or a larger epsilon would do"
 
 
@@ -116,7 +114,7 @@ class OneStep:
         if isinstance(functional, Quantile):
             at = float(density.quantile(functional.t))
             asked = Cdf(at)
-            scale = -1 / max(float(density.pdf(np.array([at]))[0]), thresholds.SCARCE / density.width)
+            scale = -1 / max(float(density.pdf(np.array([at]))[0]), constants.SCARCE / density.width)
         try:
             with np.errstate(all="ignore"):
                 expansion = asked.expand(density)
@@ -126,7 +124,7 @@ class OneStep:
             return None
         moved = (along - seen.reach.T @ t) @ posterior.covariance @ posterior.slope.T
         weights = moved * posterior.likelihood.weights(posterior.expected) + t @ seen.solve
-        smooth = self._tried(functional, CONFIDENCE)[1] if isinstance(functional, OFFERED) else None
+        smooth = self._tried(functional, constants.CONFIDENCE)[1] if isinstance(functional, OFFERED) else None
         return posterior.likelihood.of_reports(self._moments.weights(functional, smooth, scale * weights)), False
 
     def density_errors(self, x: np.ndarray) -> np.ndarray:
@@ -166,8 +164,8 @@ class OneStep:
             features = seen.cdf_features(x)
             left = standard_errors(below - features @ seen.reach, posterior.covariance) ** 2
             found = standard_errors(features, seen.covariance) ** 2 + left
-            open_ &= found <= thresholds.DEAR**2 * variance
-            does = left <= thresholds.SMALL * found
+            open_ &= found <= constants.MAX_COST**2 * variance
+            does = left <= constants.SMALL * found
             taken = open_ & (~is_enough | does & (found < variance))
             value[taken], variance[taken] = (features @ seen.correction)[taken], found[taken]
             is_enough |= taken & does
@@ -233,9 +231,9 @@ class OneStep:
         largest = max(abs(float(weights.sum())), second)
         missing = 0.0
         if largest > first:
-            missing = float(np.divide(largest, first) ** thresholds.by_ratio())
+            missing = float(np.divide(largest, first) ** constants.reports_by_ratio())
             if functional.index is None:
-                missing = min(missing, (posterior.relative_error / thresholds.SMALL) ** thresholds.by_error())
+                missing = min(missing, (posterior.relative_error / constants.SMALL) ** constants.reports_by_error())
         share = (second / error) ** 2 if error > 0 else 0.0
         return Corrected(value, error, value - below, value + above, share, missing)
 
@@ -260,10 +258,10 @@ class OneStep:
         for level in _LEVELS:
             seen = self._span(posterior, level)
             variance, left, t = min((read(seen, influence) for influence in (own, *others)), key=itemgetter(0))
-            if candidates and variance > thresholds.DEAR**2 * candidates[-1][2]:
+            if candidates and variance > constants.MAX_COST**2 * candidates[-1][2]:
                 break
             candidates.append((seen, t, variance))
-            if left <= thresholds.SMALL * variance:
+            if left <= constants.SMALL * variance:
                 enough.append(candidates[-1])
                 if not may_go_on:
                     break
@@ -291,7 +289,7 @@ class OneStep:
         posterior, density = self.posterior, self.posterior.density
         seen = self._span(posterior, _LEVELS[0])
         middles = (posterior.grid[1:] + posterior.grid[:-1]) / 2
-        scale = density.width / len(middles) / np.maximum(density.pdf(middles), thresholds.SCARCE / density.width)
+        scale = density.width / len(middles) / np.maximum(density.pdf(middles), constants.SCARCE / density.width)
         features, c, S = seen.cdf_features(middles), seen.correction, seen.covariance
         Q = (features.T * scale) @ features
         law = error_law(2 * Q @ c, Q, S)  # of (c + x)' Q (c + x), x ~ N(0, S), less its mean
@@ -303,7 +301,7 @@ class OneStep:
         """What would do if the density has two derivatives, whose squared error falls as (n epsilon^2)^(-2/3)."""
         cause = "the noise is too large for this functional: its second-order term exceeds the first-order error"
         reports = missing * self.posterior.likelihood.n
-        if reports > thresholds.PEOPLE:
+        if reports > 1e10:  # more than there are people
             return f"{cause}, and no number of reports that one could hope for would do"
         return f"{cause}; about {_rounded(reports):,} reports or {np.sqrt(missing):.2g} times the epsilon would do"
 
@@ -368,14 +366,14 @@ def of_likelihood(
     likelihood: Likelihood, lower: float, upper: float, shown: DensityOnInterval | None = None
 ) -> OneStep:
     """Return the inference through a log-spline fitted to the likelihood; shown: another estimate of the same density."""
-    return of_fit(log_spline_fit.fit(likelihood, LEVEL, ORDERS), lower, upper, shown)
+    return of_fit(log_spline_fit.fit(likelihood, constants.FIT_LEVEL, ORDERS), lower, upper, shown)
 
 
 def of_fit(fit: log_spline_fit.Fit, lower: float, upper: float, shown: DensityOnInterval | None = None) -> OneStep:
     """Return the inference through a fit, its density on [lower, upper]."""
     posterior = log_spline_posterior.of_fit(fit, lower, upper)
-    priors = of_models(fit, lower, upper, thresholds.ERROR)
-    return OneStep(posterior, priors, shown or posterior.density, holds_uniform(fit, thresholds.ERROR))
+    priors = of_models(fit, lower, upper, constants.TEST_ERROR)
+    return OneStep(posterior, priors, shown or posterior.density, holds_uniform(fit, constants.TEST_ERROR))
 
 
 def _rounded(number: float) -> int:

@@ -22,15 +22,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.estimation import constants
 from dpcore.estimation.density.densities import Spline
 from dpcore.estimation.diagnostics.chi_square_mixture import error_law
 from dpcore.estimation.inference.smoothness_class import SmoothClass
 from dpcore.functionals import Functional
-
-_TRADE = 2.0  # t: .5 to 4 are within a quarter of the shortest for a claw, and alike for smooth laws
-NOISE = 0.8  # of the error probability
-_RATIOS = np.geomspace(1e-3, 1e1, 9)  # of the multiplier of the reports to the class's
-_STEPS = np.geomspace(1e-4, 1e4, 129)  # of the latter, beyond the least that is finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +48,13 @@ class Region:
         seen, score = np.where(told, known.seen, 0.0), np.where(told, known.score, 0.0)
         least = self.radius - float(np.sum(known.score[told] ** 2 / known.seen[told]))
         ends = [[np.inf], [np.inf]]
-        for ratio in _RATIOS:
+        for ratio in constants.RATIOS:
             scale = 1 / np.sqrt(known.rough + ratio * seen)
             values, axes = np.linalg.eigh(square * np.outer(scale, scale))
             own, observed = axes.T @ (scale * linear), axes.T @ (scale * score)
             for side, sign in enumerate((-1.0, 1.0)):
                 first = max(float(np.max(sign * values)), 0.0)
-                m = first + max(float(np.max(np.abs(values))), 1e-12) * _STEPS[:, None]
+                m = first + max(float(np.max(np.abs(values))), 1e-12) * constants.MULTIPLIERS[:, None]
                 bent = np.sum((sign * own + 2 * m * ratio * observed) ** 2 / (m - sign * values), axis=1) / 4
                 ends[side].append(float(np.min(bent + m[:, 0] * (1 + ratio * least))))
         return -min(ends[0]), min(ends[1])
@@ -73,7 +69,7 @@ def quadratic(
     assert expansion.curvature is not None  # as it is quadratic
     size = len(known.turn)
     square = known.turn.T @ expansion.curvature.on(known.features, known.breakpoints, size) @ known.turn
-    damped = known.seen + _TRADE * known.rough
+    damped = known.seen + constants.TRADE * known.rough
     shrunk, variance, found = known.seen / damped, known.seen / damped**2, known.score / damped
     value = expansion.value + linear @ found + found @ square @ found - np.diagonal(square) @ variance
     # The slope at the estimate holds its noise twice; without it
@@ -81,7 +77,7 @@ def quadratic(
     first = float(np.sum(slope**2 * variance))
     slope = slope * np.sqrt(max(first - 2 * second, 0.0) / max(first, 1e-300))
     law = error_law(slope, square, np.diag(variance))
-    tail = NOISE * (1 - confidence) / 2
+    tail = constants.NOISE_SHARE * (1 - confidence) / 2
     least, most = region.range(linear * (1 - shrunk), square * (1 - np.outer(shrunk, shrunk)))
     low, high = value - law.quantile(1 - tail) + least, value - law.quantile(tail) + most
     return float(np.clip(value, low, high)), float(np.sqrt(law.variance)), float(low), float(high)

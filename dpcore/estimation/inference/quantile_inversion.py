@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpcore.estimation import thresholds
+from dpcore.estimation import constants
 from dpcore.estimation.density.log_spline_posterior import Posterior
 from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.estimation.inference import residual_projection
@@ -38,12 +38,12 @@ def corrected(posterior: Posterior, seen: Span, t: float, confidence: float) -> 
 def _to_ends(posterior: Posterior, found: Corrected, t: float, confidence: float) -> Corrected:
     """The same with an interval up to an end that it all but reaches, where an atom may hold the quantile."""
     lower, upper, inputs = posterior.density.lower, posterior.density.upper, posterior.likelihood.inputs
-    piece, z = (upper - lower) / min(2**thresholds.LEVEL, inputs), normal_quantile(confidence)
+    piece, z = (upper - lower) / min(2**constants.FIT_LEVEL, inputs), normal_quantile(confidence)
     is_near = np.array([found.low < lower + piece, found.high > upper - piece])
     if not np.any(is_near):
         return found
     level = max(
-        0, min(thresholds.COARSEST, inputs.bit_length() - 2)
+        0, min(constants.COARSEST_LEVEL, inputs.bit_length() - 2)
     )  # two cells a piece at least, or they do not tell its atom
     seen = residual_projection.of(posterior, level, np.arange(2))
     even = posterior.likelihood.expected(np.full(inputs, 1 / inputs))  # without atoms: what is seen is the law's

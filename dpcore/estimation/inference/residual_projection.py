@@ -15,14 +15,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpcore.estimation import constants
 from dpcore.estimation.density.densities import cell_masses, cumulated
 from dpcore.estimation.density.log_spline_posterior import Posterior
 from dpcore.estimation.inference.confidence_bands import massless
 from dpcore.functionals import Influence
 from dpcore.mechanisms.bases import bspline
-
-DEGREE = 3
-_SINGULAR = 1e-12  # of the largest eigenvalue of the information, below which nothing is seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +70,14 @@ def of(posterior: Posterior, level: int, ends: np.ndarray | None = None) -> Span
     """Return the projection of a posterior's residual on the span of V_level; ends: with atoms there, else where told."""
     likelihood, density, ends = posterior.likelihood, posterior.density, posterior.told if ends is None else ends
     inputs = likelihood.inputs
-    masses = cell_masses(DEGREE, level, inputs)
+    masses = cell_masses(constants.DEGREE, level, inputs)
     atoms = np.zeros((inputs, len(ends)))
     atoms[-ends, np.arange(len(ends))] = 1.0  # cell 0 or cell -1
-    total = np.concatenate([bspline.integrals(DEGREE, level), np.ones(len(ends))])
+    total = np.concatenate([bspline.integrals(constants.DEGREE, level), np.ones(len(ends))])
     free = massless(total)
     seen, weights = likelihood.expected(np.hstack([masses, atoms])) @ free, likelihood.weights(posterior.expected)
     information = (seen * weights[:, None]).T @ seen
-    inverse = np.linalg.pinv(information, rcond=_SINGULAR, hermitian=True)
+    inverse = np.linalg.pinv(information, rcond=constants.RANK_ROUNDING, hermitian=True)
     solve = free @ inverse @ (seen.T * weights)
     return Span(
         level=level,
@@ -96,10 +94,10 @@ def of(posterior: Posterior, level: int, ends: np.ndarray | None = None) -> Span
 @lru_cache(maxsize=32)
 def _splines(share: bytes, level: int, order: int) -> np.ndarray:
     """B-splines at shares of the interval: functionals of all fits are asked at the same few sets of nodes."""
-    return bspline.evaluate(np.frombuffer(share), DEGREE, level, order)
+    return bspline.evaluate(np.frombuffer(share), constants.DEGREE, level, order)
 
 
 @lru_cache(maxsize=32)
 def _cumulated(share: bytes, level: int) -> np.ndarray:
     """Their integrals from 0 to shares of the interval."""
-    return cumulated(np.frombuffer(share), DEGREE, level)
+    return cumulated(np.frombuffer(share), constants.DEGREE, level)

@@ -25,17 +25,12 @@ from math import pi
 import numpy as np
 import scipy
 
+from dpcore.estimation import constants
 from dpcore.estimation.density.densities import cell_masses, cumulated
 from dpcore.estimation.density.likelihood import Likelihood
 from dpcore.estimation.inference.confidence_bands import massless
 from dpcore.functionals import Influence
 from dpcore.mechanisms.bases import bspline
-
-DEGREE, LEVEL = 2, 8
-_TRADES = np.geomspace(1e-4, 1e4, 81)  # t; bias and noise balance about 1
-_FARTHEST, _HALVINGS = 14.0, 30  # of the logarithm of t, in which the nearest density of the class is sought
-_UNSEEN = 1e-4  # of information and bound together, whose noise is then 100 times what the bound leaves
-_SURE = 30.0  # biases in standard deviations above which an interval is all bias
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +45,7 @@ class Linear:
     def half(self, confidence: float) -> np.ndarray:
         """Return half the length of the intervals, (n,): sd cv(bias / sd)."""
         least = np.maximum(self.deviation, 1e-300)
-        ratio = np.minimum(self.bias / least, _SURE)
+        ratio = np.minimum(self.bias / least, constants.MAX_BIAS)
         over = self.bias - ratio * least  # of a bias that is more than that
         return np.asarray(least * np.sqrt(scipy.special.chndtrix(confidence, 1, ratio**2)) + over)
 
@@ -78,11 +73,11 @@ class SmoothClass:
     @property
     def breakpoints(self) -> np.ndarray:
         """Where pieces meet, in the attribute's units."""
-        return self.lower + self.width * np.arange((1 << LEVEL) + 1) / (1 << LEVEL)
+        return self.lower + self.width * np.arange((1 << constants.FINEST_LEVEL) + 1) / (1 << constants.FINEST_LEVEL)
 
     def features(self, x: np.ndarray, order: int = 0) -> np.ndarray:
         """Return the splines' derivatives of that order at x (n,), (n, K), per unit of x to the power order + 1."""
-        return bspline.evaluate(self._share(x), DEGREE, LEVEL, order) / self.width ** (order + 1)
+        return bspline.evaluate(self._share(x), 2, constants.FINEST_LEVEL, order) / self.width ** (order + 1)
 
     def along(self, influence: Influence) -> np.ndarray:
         """Return T of each spline, (1, K)."""
@@ -90,12 +85,12 @@ class SmoothClass:
 
     def below(self, x: np.ndarray) -> np.ndarray:
         """Return what each spline has at or below x (n,), (n, K)."""
-        return cumulated(self._share(x), DEGREE, LEVEL)
+        return cumulated(self._share(x), 2, constants.FINEST_LEVEL)
 
     def linear(self, along: np.ndarray, confidence: float) -> Linear:
         """Return the estimate of one number, along: (1, K), whose interval is shortest."""
-        lengths = self.alike(along, _TRADES).half(confidence)
-        return self.alike(along, _TRADES[[int(np.argmin(lengths))]])
+        lengths = self.alike(along, constants.TRADES).half(confidence)
+        return self.alike(along, constants.TRADES[[int(np.argmin(lengths))]])
 
     def alike(self, along: np.ndarray, trade: np.ndarray) -> Linear:
         """Return the estimates of many numbers at one t, along: (n, K), trade: (1,), or of one at many, (1, K) and (n,)."""
@@ -117,8 +112,8 @@ class SmoothClass:
 
     def nearest(self, score: np.ndarray, times: float = 1.0) -> np.ndarray:
         """Return the w nearest to scores (m, K - 1) with |f''|_2 at most so many times M, (m, K - 1), by its multiplier."""
-        low, high = (np.full(len(score), end) for end in (-_FARTHEST, _FARTHEST))
-        for _ in range(_HALVINGS):
+        low, high = (np.full(len(score), end) for end in (-constants.MAX_LOG_TRADE, constants.MAX_LOG_TRADE))
+        for _ in range(constants.TRADE_HALVINGS):
             middle = (low + high) / 2
             w = score / (self.seen + np.exp(middle)[:, None] * self.rough)
             is_rough = np.sum(self.rough * w**2, axis=1) > times**2
@@ -139,13 +134,13 @@ class SmoothClass:
     @cached_property
     def told(self) -> np.ndarray:
         """Which coordinates reports tell anything of, (K - 1,)."""
-        return np.asarray(self.seen > _UNSEEN)
+        return np.asarray(self.seen > constants.UNSEEN)
 
     @cached_property
     def _steepness(self) -> np.ndarray:
         """The quadratic form of (M width / pi |B'|_2)^2 in the bias's weights, (K - 1, K - 1)."""
         slopes = _slopes() @ self.turn
-        scale = self.bound / (1 << LEVEL) / pi
+        scale = self.bound / (1 << constants.FINEST_LEVEL) / pi
         return np.asarray(scale**2 * np.linalg.inv(slopes.T @ slopes))
 
     def _share(self, x: np.ndarray) -> np.ndarray:
@@ -174,14 +169,16 @@ def of(likelihood: Likelihood, expected: np.ndarray, lower: float, upper: float,
 @lru_cache(maxsize=4)
 def _frame(inputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The splines' masses of the input cells, (inputs, K); those of mass zero, (K, K - 1), and their (|f''|_2)^2."""
-    free = massless(bspline.integrals(DEGREE, LEVEL))
-    middles = (np.arange(1 << LEVEL) + 0.5) / (1 << LEVEL)
-    bends = bspline.evaluate(middles, DEGREE, LEVEL, 2) @ free
-    return cell_masses(DEGREE, LEVEL, inputs), free, bends.T @ bends / (1 << LEVEL)
+    free = massless(bspline.integrals(2, constants.FINEST_LEVEL))
+    middles = (np.arange(1 << constants.FINEST_LEVEL) + 0.5) / (1 << constants.FINEST_LEVEL)
+    bends = bspline.evaluate(middles, 2, constants.FINEST_LEVEL, 2) @ free
+    return cell_masses(2, constants.FINEST_LEVEL, inputs), free, bends.T @ bends / (1 << constants.FINEST_LEVEL)
 
 
 @lru_cache(maxsize=1)
 def _slopes() -> np.ndarray:
     """Rows whose squares add up to int f'^2 of a spline, (2 pieces, K): slopes are straight, two of Gauss's points do."""
-    places = (np.arange(1 << LEVEL)[:, None] + 0.5 + np.array([-0.5, 0.5]) / 3**0.5) / (1 << LEVEL)
-    return bspline.evaluate(places.ravel(), DEGREE, LEVEL, 1) / (2 << LEVEL) ** 0.5
+    places = (np.arange(1 << constants.FINEST_LEVEL)[:, None] + 0.5 + np.array([-0.5, 0.5]) / 3**0.5) / (
+        1 << constants.FINEST_LEVEL
+    )
+    return bspline.evaluate(places.ravel(), 2, constants.FINEST_LEVEL, 1) / (2 << constants.FINEST_LEVEL) ** 0.5

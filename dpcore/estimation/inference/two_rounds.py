@@ -24,14 +24,12 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimation import constants
 from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.estimators import LogSpline
 from dpcore.estimation.functional_estimate import TWO_ROUNDS, FunctionalEstimate
 from dpcore.functionals import Cdf
 from dpcore.mechanisms.observation_model import FiniteChannel, Listed, ScoreSums
-
-_PARTS = 1 << 16  # of an input cell's width, in which an edge within it is placed
-_NEAR = 0.25  # standard errors that a threshold may be from the estimate, to be a round number
 
 
 def combine(first: Any, second: Any, attribute: str) -> DensityEstimate:
@@ -99,7 +97,10 @@ def threshold(estimate: FunctionalEstimate) -> Fraction:
     """
     if estimate.value is None or estimate.standard_error is None:
         raise NotEstimable(f"{estimate.functional} has no estimate in the first round: {estimate.reason}")
-    value, reach = Fraction(estimate.value), Fraction(max(estimate.standard_error, 1e-12)) * Fraction(_NEAR)
+    value, reach = (
+        Fraction(estimate.value),
+        Fraction(max(estimate.standard_error, 1e-12)) * Fraction(constants.ROUND_NUMBER_ERRORS),
+    )
     power = ceil(log10(max(abs(estimate.value), estimate.standard_error, 1e-9)))
     while True:
         step = Fraction(10) ** power
@@ -122,7 +123,9 @@ def _shares(attribute: Any, edges: Sequence[Fraction]) -> np.ndarray:
     inputs = attribute.mechanism.model().inputs
     places = [(float(edge) - float(attribute.lower)) / float(attribute.upper - attribute.lower) for edge in edges]
     below = np.clip(np.array(places)[None, :] * inputs - np.arange(inputs)[:, None], 0.0, 1.0)
-    whole = np.rint(np.hstack([np.zeros((inputs, 1)), below, np.ones((inputs, 1))]) * _PARTS).astype(np.int64)
+    whole = np.rint(np.hstack([np.zeros((inputs, 1)), below, np.ones((inputs, 1))]) * constants.CELL_PARTS).astype(
+        np.int64
+    )
     return np.diff(whole, axis=1)
 
 

@@ -9,8 +9,8 @@ span holds, and its estimate is biased.  Weights of what was observed whose mean
     T = T_s + w D,    SE^2 = (1 - w) s^2 + w u^2 + w (1 - w) D^2,    w = 1 / (1 + exp((c^2 - D^2 / v) / 2)),
 
 the average of two models by the likelihood ratio of D.  Both count alike where D is c standard errors from zero, beyond which a
-two-sided test errs in `thresholds.ERROR` of rounds.  Where u is below 1.1 s, w grows, to one at 1.05 s: unbiased weights cost
-less there than a doubt is worth.
+two-sided test errs in `TEST_ERROR` of rounds.  Where u is below 1.1 s, w grows, to one at 1.05 s: unbiased weights cost less
+there than a doubt is worth.
 
 For some functionals no weights are unbiased.  The part of a target t that v = A'g misses is then taken from the nonparametric
 fit p (`_cells`): the estimate is g'y + (t - v)'p.  Its distance from the same sum over the smooth fit is added as an error.
@@ -25,7 +25,7 @@ from math import exp
 import numpy as np
 import scipy
 
-from dpcore.estimation import thresholds
+from dpcore.estimation import constants
 from dpcore.estimation.density.densities import DensityOnInterval
 from dpcore.estimation.density.likelihood import Likelihood
 from dpcore.estimation.functional_estimate import normal_quantile
@@ -34,9 +34,6 @@ from dpcore.estimation.inference.distribution_free_weights import Told
 from dpcore.functionals import Functional, Mean, Moment, Variance
 
 OFFERED = Mean | Moment | Variance
-
-CONFIDENCE = 0.95  # of an interval whose length does not matter
-_LEAST = 1e-300  # in the place of an error of zero, where all reports are alike
 
 
 @dataclass(frozen=True)
@@ -152,12 +149,12 @@ def doubt(smooth: Corrected, unbiased: Unbiased) -> float:
 
     The difference is looked at through a tenth of the unbiased variance at least: of equal errors none is as small as it seems.
     """
-    variance = max(unbiased.error**2 - smooth.error**2, thresholds.SMALL * unbiased.error**2, _LEAST)
+    variance = max(unbiased.error**2 - smooth.error**2, constants.SMALL * unbiased.error**2, constants.TINY)
     difference = (unbiased.value - smooth.value) ** 2 / variance
-    return 1 / (1 + exp(min((normal_quantile(1 - thresholds.ERROR) ** 2 - difference) / 2, 100.0)))
+    return 1 / (1 + exp(min((normal_quantile(1 - constants.TEST_ERROR) ** 2 - difference) / 2, 100.0)))
 
 
 def share_of(smooth: Corrected, unbiased: Unbiased) -> float:
     """Return w, the weight of the unbiased estimate: that of a doubt, and what is left of one where it costs little."""
-    by_evidence, cost = doubt(smooth, unbiased), unbiased.error / max(smooth.error, _LEAST) - 1
-    return by_evidence + (1 - by_evidence) * min(1.0, max(0.0, 2 - 2 * cost / thresholds.SMALL))
+    by_evidence, cost = doubt(smooth, unbiased), unbiased.error / max(smooth.error, constants.TINY) - 1
+    return by_evidence + (1 - by_evidence) * min(1.0, max(0.0, 2 - 2 * cost / constants.SMALL))

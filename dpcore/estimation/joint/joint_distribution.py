@@ -18,16 +18,10 @@ from itertools import product
 import numpy as np
 from numpy.polynomial import legendre
 
+from dpcore.estimation import constants
 from dpcore.estimation.joint.product_moments import Summary
 from dpcore.functionals.axis import Axis
 
-_ORDER = 8  # of polynomials: more is not seen through privacy's noise below 10^9 reports
-_SCALES = 10.0 ** np.arange(-3.0, 1.01, 0.25)  # s, beside none
-_DECAYS = (0.5, 1.0, 1.5, 2.0, 3.0)  # r
-_STEPS = 30
-_MARGINS = 200  # passes that give a law its margins, at most
-_NEAR = 1e-10
-_GAIN = 1e-4  # of the log likelihood, below which a step is the last
 Margins = tuple[np.ndarray, np.ndarray]
 
 
@@ -48,7 +42,7 @@ class Functions:
         else:
             numbers = axis.numbers - float(axis.numbers.min())
             answers = int(held[axis.answered > 0].sum())
-            order = max(0, min(_ORDER, answers - 1))
+            order = max(0, min(constants.MAX_ORDER, answers - 1))
             columns = legendre.legvander(2 * numbers / float(numbers.max()) - 1, order)[:, 1:]
             columns = columns * axis.answered[:, None]
             orders = np.arange(1.0, order + 1)
@@ -91,7 +85,7 @@ def fit(summary: Summary, first: Functions, second: Functions, margins: Margins)
     t, observed = np.zeros(len(orders)), summary.values
     law = _law(t, first, second, margins)
     best = _loss(law, t, summary, precision, belief)
-    for _ in range(_STEPS):
+    for _ in range(constants.JOINT_STEPS):
         directions = _directions(law, first, second, margins)
         slopes, left = summary.reading(directions), observed - summary.reading(law)
         curvature = slopes @ precision @ slopes.T + np.diag(belief)
@@ -107,7 +101,7 @@ def fit(summary: Summary, first: Functions, second: Functions, margins: Margins)
         else:
             break
         gained, t, law, best = best - loss, tried, law_tried, loss
-        if gained < _GAIN:
+        if gained < constants.JOINT_GAIN:
             break
     return Surface(law, directions, np.linalg.inv(curvature), strength)
 
@@ -116,8 +110,8 @@ def _prior(summary: Summary, first: Functions, second: Functions) -> tuple[float
     """s and r of the largest evidence, of the linearised estimate."""
     values, orders = summary.values, np.outer(first.orders, second.orders).ravel()
     best, chosen = _evidence(values, summary.covariance), (0.0, 0.0)
-    decays = _DECAYS if orders.max() > 1 else _DECAYS[:1]
-    for strength, decay in product(_SCALES, decays):
+    decays = constants.ASSOCIATION_DECAYS if orders.max() > 1 else constants.ASSOCIATION_DECAYS[:1]
+    for strength, decay in product(constants.ASSOCIATION_SPREADS, decays):
         found = _evidence(values, summary.covariance + np.diag(strength**2 * orders ** (-2 * decay)))
         if found > best:
             best, chosen = found, (float(strength), decay)
@@ -156,10 +150,10 @@ def _directions(law: np.ndarray, first: Functions, second: Functions, margins: M
 def with_margins(table: np.ndarray, margins: Margins) -> np.ndarray:
     """Return the table with rows and columns scaled to these sums, by turns [DemingStephan1940]."""
     f, g = margins
-    for _ in range(_MARGINS):
+    for _ in range(constants.MARGIN_PASSES):
         table = table * (f / np.maximum(table.sum(axis=1), 1e-300))[:, None]
         sums = table.sum(axis=0)
         table = table * (g / np.maximum(sums, 1e-300))
-        if np.max(np.abs(sums - g)) < _NEAR:
+        if np.max(np.abs(sums - g)) < constants.MARGIN_TOLERANCE:
             break
     return table

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimation import constants
 from dpcore.estimation.density.density_estimate import DensityEstimate
-from dpcore.estimation.frequency.frequency_estimate import SURE
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, moved, normal_quantile, refused
 from dpcore.estimation.joint import marginal_densities
 from dpcore.estimation.joint.joint_distribution import Functions, Surface, fit
@@ -26,12 +26,6 @@ from dpcore.functionals.joint import JointFunctional
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_LEAST = 1e-3  # of a law that weights are made for, spread evenly: so that no cell is taken for impossible
-_FEWEST = 20  # reports
-_NONE = 1e-9  # of a margin, spread evenly
-_FINEST = 64  # ranges of a density that are told apart
-_ORDERS = 3  # of polynomials, up to which a test looks for dependence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +106,7 @@ class JointEstimate:
         plug_in = means.value(self.law)
         found, covariance = self.evidence.means(means.first, means.second, None if distribution_free else self._near)
         divisors, slopes = means.divisors(found)
-        sure = SURE * np.sqrt(np.maximum(np.einsum("dr,rs,ds->d", slopes, covariance, slopes), 0.0))
+        sure = constants.CLEAR_ERRORS * np.sqrt(np.maximum(np.einsum("dr,rs,ds->d", slopes, covariance, slopes), 0.0))
         if not np.all(divisors > sure):
             much = float(np.max((sure / np.maximum(divisors, 1e-12 + sure / 1e3)) ** 2))
             reason = (
@@ -136,7 +130,7 @@ class JointEstimate:
 
     def independence(self) -> Test:
         """Return the test of independence: of polynomials up to the third order of numbers, and of all categories."""
-        return self._test("independence", *(_up_to(functions, _ORDERS) for functions in self._functions))
+        return self._test("independence", *(_up_to(functions, constants.TEST_ORDERS) for functions in self._functions))
 
     def trend(self) -> Test:
         """Return the test of a linear trend of one number along the other; raises SchemeError where either has none."""
@@ -148,7 +142,7 @@ class JointEstimate:
         """Return the test that the first's mean is the same all along the second; raises SchemeError if it has no numbers."""
         self.first.values("a mean")
         first, second = self._functions
-        return self._test("equal_means", _up_to(first, 1), _up_to(second, _ORDERS))
+        return self._test("equal_means", _up_to(first, 1), _up_to(second, constants.TEST_ORDERS))
 
     def _test(self, name: str, first: np.ndarray, second: np.ndarray) -> Test:
         from scipy.stats import chi2
@@ -206,7 +200,7 @@ def cells_of(attribute: Any) -> np.ndarray:
         return np.asarray(cells[:, None])
     silent = attribute.missing == "category"
     room = len(cells) - silent
-    width = next(width for width in range(-(-room // _FINEST), room + 1) if room % width == 0)
+    width = next(width for width in range(-(-room // constants.JOINT_CELLS), room + 1) if room % width == 0)
     joined = cells[:room].reshape(-1, width)
     return np.vstack([joined, np.full((1, width), cells[-1])]) if silent else joined
 
@@ -308,16 +302,16 @@ def asked_together(aggregate: Any, name: str, first: str, estimate: Any = None) 
 
 def _check_enough(what: str, n: int) -> None:
     """Raise NotEstimable where reports are too few for errors to be told from them."""
-    if n < _FEWEST:
-        raise NotEstimable(f"{what} has {n} reports, and needs {_FEWEST}; collect more")
+    if n < constants.MIN_SUPPORT:
+        raise NotEstimable(f"{what} has {n} reports, and needs {constants.MIN_SUPPORT}; collect more")
 
 
 def _near(margin: np.ndarray) -> np.ndarray:
     """The law that weights are made for."""
-    return np.asarray((1 - _LEAST) * margin + _LEAST / len(margin))
+    return np.asarray((1 - constants.EVEN_SHARE) * margin + constants.EVEN_SHARE / len(margin))
 
 
 def _held(*margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Margins of which no cell is nothing, to nine digits."""
-    first, second = ((1 - _NONE) * margin + _NONE / len(margin) for margin in margins)
+    first, second = ((1 - constants.ROUNDING) * margin + constants.ROUNDING / len(margin) for margin in margins)
     return first, second

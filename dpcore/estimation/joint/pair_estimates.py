@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpcore.errors import NotEstimable
+from dpcore.estimation import constants
 from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.estimation.groups import is_withheld
 from dpcore.estimation.joint.joint_estimate import JointEstimate, Test, asked_together, axis_of, paired
@@ -25,9 +26,6 @@ from dpcore.functionals.joint import (
 
 if TYPE_CHECKING:
     import pandas as pd
-
-PARTS = 8  # ranges of a number, along which others are told
-_MOST = 16  # categories that a table has room for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +60,7 @@ class PairEstimates:
     def table(self) -> pd.DataFrame:
         """Return that table, a row a cell, as `JointEstimate.to_frame` has it."""
         assert self.estimate is not None
-        return self.estimate.to_frame(PARTS)
+        return self.estimate.to_frame(constants.TABLE_PARTS)
 
 
 def pair_estimates(
@@ -128,7 +126,7 @@ def _withheld(aggregate: Any, told_by: tuple[str, ...], fewest: int) -> str:
 
 
 def _is_small(axis: Axis) -> bool:
-    return len(axis.parts(PARTS)) <= _MOST
+    return len(axis.parts(constants.TABLE_PARTS)) <= constants.TABLE_CATEGORIES
 
 
 def _numbers(found: JointEstimate) -> Iterator[Number]:
@@ -136,13 +134,15 @@ def _numbers(found: JointEstimate) -> Iterator[Number]:
     asked: list[tuple[JointFunctional, str, str]] = []
     if first.numbers is not None and second.numbers is not None:
         asked += [(functional, "", "") for functional in (Correlation(), RankCorrelation(), Slope(), Intercept())]
-    for part, where in second.parts(PARTS) if _is_small(second) else ():
+    for part, where in second.parts(constants.TABLE_PARTS) if _is_small(second) else ():
         if first.numbers is not None:
             asked.append((ConditionalMean(where), "", part))
             if first.edges is not None:
                 asked.append((ConditionalQuantile(0.5, where), "", part))
         elif _is_small(first):
-            asked += [(ConditionalProbability(own, where), name, part) for name, own in first.parts(PARTS)]
+            asked += [
+                (ConditionalProbability(own, where), name, part) for name, own in first.parts(constants.TABLE_PARTS)
+            ]
     for functional, own, part in asked:
         yield Number(result=found.functional(functional), first_part=own, second_part=part)
 

@@ -14,13 +14,8 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import NotEstimable
+from dpcore.estimation import constants
 from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
-
-_TINY = 1e-300
-_UNSAID = (
-    1e-9  # of the largest information of a family of functions: others are taken for unknown, not for known to be none
-)
-_NOTHING = 1e-11  # of the largest eigenvalue: what reports say no more surely, they do not say
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +70,7 @@ class Side(ABC):
         weights = self.scores(functions)
         information = self.means(weights) @ (functions * self.law).T
         values, directions = np.linalg.eigh((information + information.T) / 2)
-        inverse = (directions / np.maximum(values, _UNSAID * values[-1])) @ directions.T
+        inverse = (directions / np.maximum(values, constants.RANK_TOLERANCE * values[-1])) @ directions.T
         return inverse @ weights, inverse
 
     def within(self, family: np.ndarray, functions: np.ndarray) -> np.ndarray:
@@ -111,7 +106,7 @@ class _Counted(Side):
     @cached_property
     def _weighted(self) -> np.ndarray:
         """D^-1 A, (S, K), D the outputs' probabilities at the law."""
-        return np.asarray(self.channel / np.maximum(self.channel @ self.law, _TINY)[:, None])
+        return np.asarray(self.channel / np.maximum(self.channel @ self.law, constants.TINY)[:, None])
 
     @cached_property
     def _inverse(self) -> np.ndarray:
@@ -119,7 +114,7 @@ class _Counted(Side):
         root = np.sqrt(self.law)
         matrix = root[:, None] * (self.channel.T @ self._weighted) * root
         values, directions = np.linalg.eigh(matrix)
-        kept = values > _NOTHING * values[-1]
+        kept = values > constants.EIGENVALUE_TOLERANCE * values[-1]
         directions = directions[:, kept] * root[:, None]
         return np.asarray((directions / values[kept]) @ directions.T)
 
@@ -161,7 +156,7 @@ class _Scored(Side):
         contrast, along = float(self.model.contrast), self._covariance.sum(axis=1)
         plain = np.empty(functions.shape)
         plain[:, self._order] = functions / contrast
-        if float(along.sum()) > _NOTHING * float(np.trace(self._covariance)):
+        if float(along.sum()) > constants.EIGENVALUE_TOLERANCE * float(np.trace(self._covariance)):
             # One number may be added to all weights, which the one before the statistics makes up for.
             plain = plain - (plain @ along / along.sum())[:, None]
         rest = (functions - contrast * plain[:, self._order])[:, :1]

@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimation import constants
 
-_ROUNDING = 0.01  # of the population, by which totals of two margins may differ: they may be in whole per cent
-_ROUNDS, _HELD = 10_000, 1e-12  # of raking, and how far off a category's total may be, of itself
 JOINED = "*"  # between the labels, and the categories, of a margin of several
 
 
@@ -103,10 +102,10 @@ class Margins:
                 raise SchemeError(f"the totals of {label} must be above 0 somewhere, got 0 everywhere")
             shares[names] = table / sums[label]
         least, most = min(sums, key=lambda label: sums[label]), max(sums, key=lambda label: sums[label])
-        if sums[least] < (1 - _ROUNDING) * sums[most]:
+        if sums[least] < (1 - constants.TOTALS_ROUNDING) * sums[most]:
             raise SchemeError(
                 f"margins must be of one population, but {most} adds up to {sums[most]:,.10g} and {least} to "
-                f"{sums[least]:,.10g}; totals may differ by {_ROUNDING:.0%}, for rounding"
+                f"{sums[least]:,.10g}; totals may differ by {constants.TOTALS_ROUNDING:.0%}, for rounding"
             )
         return cls(shares, categories)
 
@@ -188,7 +187,7 @@ def rake(counts: np.ndarray, margins: Margins) -> Weights:
         _check(margins, names, np.bincount(place, counts, len(want)), want)
     weights = np.where(counts > 0, 1.0, 0.0)
     worst: tuple[float, tuple[str, ...], int] = (0.0, (), 0)
-    for _ in range(_ROUNDS):
+    for _ in range(constants.MAX_ITERATIONS):
         for place, want in zip(places, wanted, strict=True):
             has = np.bincount(place, weights * counts, len(want))
             weights *= np.where(has > 0, want / np.where(has > 0, has, 1.0), 0.0)[place]
@@ -198,7 +197,7 @@ def rake(counts: np.ndarray, margins: Margins) -> Weights:
             off = np.abs(has / np.where(want > 0, want, 1.0) - (want > 0))
             if off.max() > worst[0]:
                 worst = float(off.max()), names, int(off.argmax())
-        if worst[0] <= _HELD:
+        if worst[0] <= constants.RANK_ROUNDING:
             break
     else:
         raise NotEstimable(

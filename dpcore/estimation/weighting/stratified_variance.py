@@ -27,11 +27,10 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import NotEstimable
+from dpcore.estimation import constants
 from dpcore.estimation.density.inner_products import InnerProducts
 from dpcore.estimation.weighting.raking import Weights
 from dpcore.mechanisms.observation_model import FiniteChannel, NoisyFeatures, ScoreSums
-
-_MOST_TAKEN = 0.5  # of a report, by the regression: a cell of one report says nothing of how far reports differ
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +134,7 @@ class Strata(ABC):
         """h, (C,): beyond what the total takes, which is nothing."""
         columns, w = self.weights.columns, self.weights.values
         taken = w * np.einsum("cm,mk,ck->c", columns, self._inverse, columns, optimize=True) - w / self._often.sum()
-        return np.clip(taken, 0.0, _MOST_TAKEN)
+        return np.clip(taken, 0.0, constants.MAX_LEVERAGE)
 
     @abstractmethod
     def squares(self, G: np.ndarray) -> np.ndarray:

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimation import constants
 from dpcore.estimation.density.density_estimate import DensityEstimate, Inference
 from dpcore.estimation.diagnostics import poisoning_sensitivity as sensitivity
 from dpcore.estimation.diagnostics.evidence import Deviations, Discreteness, Exposure, GoodnessOfFit, Sample
@@ -36,10 +37,6 @@ from dpcore.estimation.weighting.raking import Weights
 from dpcore.estimation.weighting.stratified_variance import Strata
 from dpcore.functionals import Cdf
 from dpcore.functionals.group import WEIGHTED, Group
-
-_MOST = 8.0  # standard errors of an interval: beyond, its confidence cannot be told from one
-_AT_ONCE = 256  # categories whose variances are computed together
-_PLACES = np.arange(1, 10) / 10  # where distribution functions stand for what says nothing of its own weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +145,9 @@ class WeightedInference:
         second = plain.second_order or 0.0
         square = ratio * (1 - second) + ratio**2 * second
         scale = square**0.5
-        wide = self.base.estimate(functional, erf(min(scale * normal_quantile(confidence), _MOST) / 2**0.5))
+        wide = self.base.estimate(
+            functional, erf(min(scale * normal_quantile(confidence), constants.MAX_DEVIATIONS) / 2**0.5)
+        )
         if wide.is_refused:
             return replace(wide, confidence=confidence)
         return replace(
@@ -170,7 +169,7 @@ class WeightedInference:
 
     def _typical(self) -> float:
         """The largest ratio of the variances of the distribution function at nine places; 1 where nothing is known."""
-        places = self.lower + (self.upper - self.lower) * _PLACES
+        places = self.lower + (self.upper - self.lower) * np.arange(1, 10) / 10
         found = [self.base.influence(Cdf(float(x))) for x in places]
         known = [each[0] for each in found if each is not None]
         return float(self.strata.ratio(np.array(known)).max()) if known else 1.0
@@ -227,11 +226,11 @@ class WeightedSpread(Spread):
     def _rows(self) -> Iterator[np.ndarray]:
         """The reading of so many categories after another, (<= 256, S)."""
         k = len(self.own)
-        for first in range(0, k, _AT_ONCE):
+        for first in range(0, k, constants.BLOCK):
             if isinstance(self.reading, np.ndarray):
-                yield self.reading[first : first + _AT_ONCE]
+                yield self.reading[first : first + constants.BLOCK]
             else:
-                yield self.reading * np.eye(min(_AT_ONCE, k - first), k, first)
+                yield self.reading * np.eye(min(constants.BLOCK, k - first), k, first)
 
 
 def _frequencies(

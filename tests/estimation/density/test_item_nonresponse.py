@@ -12,8 +12,9 @@ from scipy.stats import beta
 
 import dpcore as dp
 from dpcore.errors import SchemeError
+from dpcore.estimation import constants
 from dpcore.estimation.density.densities import cell_masses
-from dpcore.estimation.density.item_nonresponse import DEGREE, LEVEL, Answers
+from dpcore.estimation.density.item_nonresponse import Answers
 from dpcore.estimation.inference.confidence_bands import massless
 from dpcore.functionals import Cdf, Mean, Quantile
 from dpcore.mechanisms.bases import bspline
@@ -77,7 +78,8 @@ def test_the_share_is_unbiased_whatever_the_law_in_its_span_is() -> None:
     cells = np.diff(LAW.cdf(np.linspace(0, 1, 385)))
     silence, near = answers.found(0.3, cells), answers.likelihood(0.3)
     other = cells + 0.01 * (
-        cell_masses(DEGREE, LEVEL, 384) @ massless(bspline.integrals(DEGREE, LEVEL))
+        cell_masses(constants.DEGREE, constants.COARSEST_LEVEL, 384)
+        @ massless(bspline.integrals(constants.DEGREE, constants.COARSEST_LEVEL))
     ) @ np.random.default_rng(2).normal(size=18)
     moved = answers.likelihood(0.32).expected(cells) - near.expected(cells)
     assert silence.weights @ moved == pytest.approx(0.02)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import scipy
 
+from dpcore.estimation import constants
 from dpcore.estimation.density import log_spline_fit
 from dpcore.estimation.density.likelihood import Counts
-from dpcore.estimation.density.log_spline_family import DEGREE, prior_of
+from dpcore.estimation.density.log_spline_family import prior_of
 from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.observation_model import FiniteChannel, Wave
 
@@ -39,7 +40,10 @@ def _counts(cdf, n: int, seed: int) -> Counts:
 
 
 def _logarithms(level: int, falling: tuple[bool, bool]) -> np.ndarray:
-    splines, distances = bspline.evaluate(MIDDLES, DEGREE, level), np.array([MIDDLES, 1 - MIDDLES])[list(falling)]
+    splines, distances = (
+        bspline.evaluate(MIDDLES, constants.DEGREE, level),
+        np.array([MIDDLES, 1 - MIDDLES])[list(falling)],
+    )
     return np.array([scipy.linalg.lstsq((splines.T * d).T, d * np.log(d))[0] for d in distances]).T
 
 

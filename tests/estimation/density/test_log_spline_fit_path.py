@@ -10,7 +10,7 @@ from scipy.linalg import cho_solve
 
 import dpcore as dp
 from dpcore._random import seeded
-from dpcore.estimation import thresholds
+from dpcore.estimation import constants
 from dpcore.estimation.density import log_spline_fit, penalised_likelihood
 from dpcore.estimation.density.inner_products import InnerProducts
 from dpcore.estimation.density.likelihood import Counts
@@ -59,7 +59,7 @@ def test_a_path_begun_too_rough_goes_up_while_models_count():
     rough = min(slow, key=lambda m: m.penalty)
     near = log_spline_fit._path(family, 6, (replace(rough, penalty=rough.penalty / 1e4),))
     best = max(m.evidence for m in slow)
-    counted = {m.penalty: m.evidence for m in slow if m.evidence > best - thresholds.behind()}
+    counted = {m.penalty: m.evidence for m in slow if m.evidence > best - constants.evidence_margin()}
     assert len(counted) > 2
     assert {m.penalty: m.evidence for m in near if m.penalty in counted} == pytest.approx(counted, abs=1e-6)
 

@@ -11,12 +11,11 @@ import scipy
 from scipy.linalg import cho_solve
 
 from dpcore.errors import NotEstimable
-from dpcore.estimation import thresholds
-from dpcore.estimation.density import likelihood as likelihood_module
+from dpcore.estimation import constants
 from dpcore.estimation.density import log_spline_fit, penalised_likelihood
 from dpcore.estimation.density.inner_products import InnerProducts
 from dpcore.estimation.density.likelihood import Averages, Counts, group_counts, whiten
-from dpcore.estimation.density.log_spline_family import DEGREE, Family, prior_of
+from dpcore.estimation.density.log_spline_family import Family, prior_of
 from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.observation_model import FiniteChannel, Wave
 from tests.helpers.cases import every_value_once
@@ -69,12 +68,12 @@ def _point(family: Family, seed: int) -> np.ndarray:
 
 def _design(family: Family) -> np.ndarray:
     """The log density at the midpoints by the prior's coordinates, (points, K - 1)."""
-    return _splines(family.points, int(np.log2(len(family.prior.axes) - DEGREE))) @ family.prior.axes
+    return _splines(family.points, int(np.log2(len(family.prior.axes) - constants.DEGREE))) @ family.prior.axes
 
 
 @cache
 def _splines(points: int, level: int) -> np.ndarray:
-    return bspline.evaluate((np.arange(points) + 0.5) / points, DEGREE, level)
+    return bspline.evaluate((np.arange(points) + 0.5) / points, constants.DEGREE, level)
 
 
 def _value(family: Family, precision: np.ndarray, eta: np.ndarray) -> float:
@@ -170,7 +169,7 @@ def test_score_and_weights_are_first_and_expected_second_derivative(subtests):
     ("kind", "ends", "level", "largest"), every_value_once(LIKELIHOODS, ENDS, [LEVEL, 6], [0, 1 << 20])
 )
 def test_gradient_and_information_are_those_of_the_slope(kind, ends, level, largest, monkeypatch):
-    monkeypatch.setattr(likelihood_module, "_LARGEST", largest)
+    monkeypatch.setattr(constants, "DENSE_ENTRIES", largest)
     family = Family(LIKELIHOODS[kind](2), prior_of(level, 2), ends)
     likelihood, law = family.likelihood, family.law(_point(family, 2) / level)
     expected, slope = family.expected(law), family.slope(law)
@@ -188,7 +187,7 @@ def test_gradient_and_information_are_those_of_the_slope(kind, ends, level, larg
 @pytest.mark.parametrize("shape", [(INPUTS,), (INPUTS, 5)])
 @pytest.mark.parametrize("largest", [0, 1 << 20])
 def test_what_counts_expect_is_what_the_channels_matrices_say(shape, largest, monkeypatch):
-    monkeypatch.setattr(likelihood_module, "_LARGEST", largest)
+    monkeypatch.setattr(constants, "DENSE_ENTRIES", largest)
     rng, whole = np.random.default_rng(4), np.concatenate(CHANNEL.matrices)
     counts, law, scores = LIKELIHOODS["counts"](1), rng.random(shape), rng.normal(size=len(whole))
     assert counts.expected(law) == pytest.approx(whole @ law)
@@ -219,9 +218,9 @@ def test_what_is_left_out_has_no_weight(kind, atoms, monkeypatch):
     """Against all models of all orders, each by Fisher scoring alone."""
     likelihood = LIKELIHOODS[kind](5, atoms)
     fast = log_spline_fit.fit(likelihood, LEVEL, (1, 2, 3))
-    monkeypatch.setattr(thresholds, "behind", lambda: np.inf)
-    monkeypatch.setattr(penalised_likelihood, "_MEMORY", 1)
-    monkeypatch.setattr(penalised_likelihood, "_CONVERGED", 1e-8)
+    monkeypatch.setattr(constants, "evidence_margin", lambda: np.inf)
+    monkeypatch.setattr(constants, "QUASI_STEPS", 1)
+    monkeypatch.setattr(constants, "CONVERGED", 1e-8)
     slow = log_spline_fit.fit(likelihood, LEVEL, (1, 2, 3))
     assert fast.ends == slow.ends
     assert {(m.family.prior.order, m.penalty, m.family.ends) for m in fast.models} == {
@@ -310,7 +309,7 @@ def test_models_count_by_their_evidence_and_their_spread_is_added():
 
 @pytest.mark.parametrize(("mass", "is_found"), [(0.002, False), (0.03, True)])
 def test_the_average_is_over_models_with_the_atom_or_over_those_without(mass, is_found, monkeypatch):
-    monkeypatch.setattr(thresholds, "ERROR", 0.5)  # both are tried
+    monkeypatch.setattr(constants, "TEST_ERROR", 0.5)  # both are tried
     fit = log_spline_fit.fit(_counts(_law(2, 3, (0.0, mass)), 20_000, 3), LEVEL, (2, 3))
     has_atom = np.array([model.family.atoms > 0 for model in fit.models])
     assert has_atom.any()

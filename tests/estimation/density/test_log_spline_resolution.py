@@ -7,7 +7,7 @@ import pytest
 import scipy
 
 from dpcore._random import seeded
-from dpcore.estimation import thresholds
+from dpcore.estimation import constants
 from dpcore.estimation.density import log_spline_fit
 from dpcore.estimation.density.likelihood import Counts
 from dpcore.estimation.density.log_spline_family import Family, prior_of
@@ -30,7 +30,7 @@ def test_thirty_one_atoms_are_told_apart() -> None:
     """A real sample of 31 values: no spline of 64 pieces explains it, nor would a path left at its first dip."""
     fit, law = _fit("chronic", "4", 1_000_000)
     assert fit.level > 6
-    assert fit.chance > thresholds.NEGLIGIBLE
+    assert fit.chance > constants.NEGLIGIBLE
     assert np.abs(np.cumsum(fit.cells) - np.cumsum(law)).mean() < 0.0015
 
 
@@ -39,7 +39,7 @@ def test_smooth_densities_stay_where_they_are(subtests: pytest.Subtests) -> None
         with subtests.test(target=target):
             fit, _ = _fit(target, "2", 1_000_000)
             assert fit.level == 6
-            assert fit.chance > thresholds.NEGLIGIBLE
+            assert fit.chance > constants.NEGLIGIBLE
 
 
 @pytest.mark.parametrize("target", of_each_kind(["claw", "beta_2_5"], "claw"))

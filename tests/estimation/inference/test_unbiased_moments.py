@@ -10,7 +10,7 @@ import pytest
 
 import dpcore as dp
 from dpcore import functionals
-from dpcore.estimation import thresholds
+from dpcore.estimation import constants
 from dpcore.estimation.density.densities import Spline
 from dpcore.estimation.density.likelihood import Counts
 from dpcore.estimation.functional_estimate import normal_quantile
@@ -53,7 +53,7 @@ def test_the_weight_follows_the_difference_and_the_cost(subtests):
         (1.00, 0.0, 0.0, 0.2),  # in doubt it stays with the smaller error
         (
             1.00,
-            0.66 * normal_quantile(1 - thresholds.ERROR),
+            0.66 * normal_quantile(1 - constants.TEST_ERROR),
             0.45,
             0.55,
         ),  # where a test would just reject, in the middle

@@ -1,17 +1,14 @@
 """Whether a rule of the estimates matters: rounds under one set of rules beside the same rounds under another.
 
-`python -m tests.estimation.test_thresholds write FILE ROUNDS [NAME=VALUE]... [CLIENTS@EPSILON]...` estimates ROUNDS rounds of
-each law at each place and writes what every interval did, with rules of `thresholds.py` set to other values or as they are; so
+`python -m tests.estimation.test_constants write FILE ROUNDS [NAME=VALUE]... [CLIENTS@EPSILON]...` estimates ROUNDS rounds of
+each law at each place and writes what every interval did, with rules of `constants.py` set to other values or as they are; so
 does it of another commit, whose rules were others.  `... beside BEFORE AFTER` prints what has changed, with the error of that
 by the rounds' own chance: rounds are the same in both, which takes most of it away.
 """
 
 from __future__ import annotations
 
-import io
 import sys
-import tokenize
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +16,7 @@ import pandas as pd
 import pytest
 import scipy
 
-from dpcore.estimation import thresholds
-from dpcore.estimation.density import log_spline_fit
-from dpcore.estimation.inference import bounded_influence, one_step_correction
+from dpcore.estimation import constants
 from dpcore.functionals import parse
 from dpcore.laboratory.studies import coverage, metrics, runner
 from dpcore.laboratory.studies.contestants import contestants
@@ -98,7 +93,7 @@ def beside(before: pd.DataFrame, after: pd.DataFrame, by: list[str]) -> pd.DataF
 def _write(file: str, rounds: int, *words: str) -> None:
     places = [word for word in words if "@" in word] or list(PLACES)
     for name, value in (word.split("=") for word in words if "=" in word):
-        setattr(thresholds, name, type(getattr(thresholds, name))(float(value)))
+        setattr(constants, name, type(getattr(constants, name))(float(value)))
     rows: list[dict[str, Any]] = []
     for seed in range(rounds):
         rows += [row for law in LAWS for place in places for row in one_round(law, place, seed)]
@@ -116,19 +111,10 @@ def _beside(before: str, after: str) -> None:
 
 
 def test_what_follows_from_a_rule_follows_from_it() -> None:
-    assert scipy.stats.norm.sf(thresholds.told()) == pytest.approx(thresholds.ERROR)
-    assert np.exp(-thresholds.behind()) == pytest.approx(thresholds.NEGLIGIBLE)
-    assert thresholds.by_error() == pytest.approx(3)  # with two derivatives the squared error falls as n^(-2/3),
-    assert thresholds.by_ratio() == pytest.approx(6)  # and a number's error as n^(-1/2)
-
-
-def test_there_are_no_more_than_twelve_and_none_elsewhere() -> None:
-    chosen = [name for name, value in vars(thresholds).items() if name.isupper() and isinstance(value, int | float)]
-    assert len(chosen) <= 12
-    for module in (log_spline_fit, one_step_correction, bounded_influence):
-        text = io.StringIO(Path(str(module.__file__)).read_text(encoding="utf-8"))
-        numbers = [token.string for token in tokenize.generate_tokens(text.readline) if token.type == tokenize.NUMBER]
-        assert {float(number) for number in numbers if not number.isdigit()} <= {0.0, 1.0, 10.0}  # decades of penalties
+    assert scipy.stats.norm.sf(constants.detection_errors()) == pytest.approx(constants.TEST_ERROR)
+    assert np.exp(-constants.evidence_margin()) == pytest.approx(constants.NEGLIGIBLE)
+    assert constants.reports_by_error() == pytest.approx(3)  # with two derivatives the squared error falls as n^(-2/3),
+    assert constants.reports_by_ratio() == pytest.approx(6)  # and a number's error as n^(-1/2)
 
 
 @pytest.mark.slow  # of the study alone
