@@ -1,9 +1,9 @@
-"""Every number that somebody chose in estimation: tuning constants, and numerical tolerances on which no estimate depends.
+"""Every number that somebody chose in estimation: tuning constants, and numbers on which no estimate depends.
 
 Each tuning constant has its unit and its origin: a derivation, a source, or what half and twice its value do.  Figures of half
 and twice are ratios of lengths of intervals in the same rounds of ten distributions at three places, one round each (`python -m
-tests.estimation.test_constants`); coverage changes by one of thirty at most.  A study can set other values:
-modules read `constants.NAME` at each use.
+tests.estimation.test_constants`); coverage changes by one of thirty at most.  A study can set other values: modules read
+`constants.NAME` at each use.
 """
 
 from __future__ import annotations
@@ -19,207 +19,111 @@ import numpy as np
 SIGNIFICANCE = 0.05
 CONFIDENCE = 1 - SIGNIFICANCE
 
-# Standard errors by which a share, a count or a correction must differ from zero before it is divided by or applied: one in
-# 700.
+# Standard errors by which a share, a count or a correction must differ from zero before it is divided by or applied: one-sided
+# error probability 1/740.
 CLEAR_ERRORS = 3.0
 
-# Error probability of a one-sided test: of an atom or a power against none (2.05 standard errors), and of a prior, by Markov's
-# inequality for its marginal likelihood.  Half: curved functionals 1.1 to 1.3 times as long; twice: as long, density's squared
-# error .99.
+# Standard errors within which two quantities may be equal: a normal one exceeds them in 4.6 % of cases.  In log-likelihood,
+# half their square: 2.
+LIKELY_ERRORS = 2.0
+
+# Error probability of a one-sided test: of an atom or a power against none (2.05 standard errors), and of a prior or a lattice,
+# by Markov's inequality for a likelihood ratio.  Half: curved functionals 1.1 to 1.3 times as long; twice: as long, density's
+# squared error .99.
 TEST_ERROR = 0.02
 
-# Probability or weight below which a model, a path of models or a fit that reports contradict is dropped.  Half and twice:
-# nothing.
+# Probability below which a model, a path of models or a fit that reports contradict is dropped; share of a distribution that is
+# spread evenly, so that no value counts as impossible.  Half and twice: nothing.
 NEGLIGIBLE = 1e-4
 
-# False alarms of the goodness of fit, whose model is right.
-FIT_FALSE_ALARMS = 1e-3
+# Error probabilities of the checks that a round reports: of its goodness of fit, and of a stated bound on the second
+# derivative.
+FIT_FALSE_ALARMS, BOUND_FALSE_ALARMS = 1e-3, 1e-2
 
-# False alarms of the test of a stated bound on the second derivative.
-BOUND_FALSE_ALARMS = 0.01
-
-# Reports expected in a cell, for its residual to be all but normal: Cochran's rule.
+# Reports expected in a cell, for its residual to be nearly normal: Cochran's rule.
 MIN_EXPECTED = 5.0
 
 # -- Tuning: spaces of functions ----------------------------------------------------------------------------------------
 
-# Degree of splines: cubic.
+# Degree of splines and of polynomials, and the highest order of differences that a prior leaves free: cubic.
 DEGREE = 3
+
+# Derivatives that a density is assumed to have, where required reports are stated and mechanisms are compared: those of a
+# cubic.
+DERIVATIVES = DEGREE - 1
 
 # Levels: of the coarsest space in which a correction looks for what a fit left, of the finest such and of the fit, and of the
 # finest fit.  256 pieces are two input cells each: less is not seen.  A correction in V_7 costs every cdf 1.4 times its error,
-# one in V_4 alone says a third of the error of int f^2 of a claw.
+# one in V_4 alone gives a third of the error of int f^2 of a claw.
 COARSEST_LEVEL, FIT_LEVEL, FINEST_LEVEL = 4, 6, 8
-
-# Derivatives that a density is assumed to have, where the reports that would do are stated and mechanisms are compared.
-DERIVATIVES = 2
 
 # -- Tuning: what is small beside what ----------------------------------------------------------------------------------
 
-# Share of a variance that a span may leave unseen, or above which a second-order term is not normal; the relative error of a
-# density at which the third order is small beside the second.  Half: shares 1.03 times as long; twice: .95 to .97, and int f^2
-# refused in 7 % of the rounds for 18.
+# Share at which one thing is small beside another.  Of a variance: what a span may leave unseen, or above which a second-order
+# term is not normal; of an error probability: a secondary source's; the relative error of a density at which the third order is
+# small beside the second.  Half: shares 1.03 times as long; twice: .95 to .97, and int f^2 refused in 7 % of the rounds for 18.
+# Of the uniform density: where derivatives by a density that vanishes are read as if it were so much.  Half: entropy 1.08,
+# Fisher information 1.4 times as long; twice: .9 and .6.
 SMALL = 0.1
 
 # Ratio of the error of a finer correction to that of a coarser one, at most.  Half: cdf .96 times as long, but int f^2 of a
 # claw refused in half of the rounds at (10^6, 1); twice: shares 1.03, values at points 1.12.
 MAX_COST = 2.0
 
-# Share of the uniform density below which derivatives by a density that vanishes are read as if it were so much.
-# Half: entropy 1.08, Fisher information 1.4 times as long; twice: .9 and .6.
-SCARCE = 0.1
+# Share of a whole that a correction or chance may take: of a report by a regression on margins (a cell of one report does not
+# show how reports differ), of a level's honest reports by chance, of a correlation by what its alignment leaves open.
+MAX_SHARE = 0.75
+
+# Share of a pair's distribution that is spread evenly, so that no cell counts as impossible.  A tenth of it: errors of
+# correlations 1.0 to 1.2 times as large (`ldpflow benchmark joint`, 20 rounds).
+EVEN_SHARE = 1e-3
 
 # Length of an interval by which the reported value is away from its limits.
 MARGIN = 0.125
 
-# Cells that a distribution fills at least before a density is reported of it, and reports before a pair has one.
+# Cells that a distribution fills at least before a density of it is reported, and reports before a pair has a joint
+# distribution.
 MIN_SUPPORT = 20
 
 # Change of a density over a cell in shares of the fullest cell: a normal one of deviation s changes by 3 / s of itself three
 # deviations out, and has .4 / s at its mode.
 TAIL = 8.0
 
-# -- Tuning: prior distributions ----------------------------------------------------------------------------------------
-
-# Standard deviation of a log density's part without roughness, root mean square over the range.
-NULL_SPREAD = 2.0
-
-# The same of every other part, at most: what is e^15 times rarer is not seen.
-MAX_SPREAD = 15.0
-
-# Of a distribution on support points: what a value that stands for itself adds (an end, zero), what another feature adds, and
-# what nonresponse adds beside all responses; standard deviations of the log probability.
-OWN_SPREAD = 1.5
-FEATURE_SPREAD = 3.0
-NONRESPONSE_SPREAD = 5.0
-
-# Standard deviations tried: of heaps, where some respondents round and where nearly all do, and of a free part of each point.
-HEAP_SPREADS = (1.0, 3.0)
-FREE_SPREADS = (0.1, 0.3, 1.0)
-
-# Factors on the roughness penalty that are tried beside a free part of each point.
-SMOOTHER = (1.0, 30.0)
-
-# Roughness penalties tried, from straight lines to nearly anything, in half decades, and steps without gain before the path
-# ends.
-ROUGHNESS = 10.0 ** np.arange(2, -7, -0.5)
-WORSE_STEPS = 3
-
-# Points above which none has a free part: of 1024, distributions and errors are the same with it, in twice the time.
-MAX_FREE_POINTS = 256
-
-# Points up to which heaps are tried beside a free part, however unlikely they were without.
-FEW_POINTS = 32
-
-# Log of the factor by which a prior worse than the best is dropped.
-UNLIKELY = 8.0
-
-# Other features looked for, at most, and how much less likely one may be at first sight, in log evidence.
-MAX_FEATURES, PROMISING = 3, 3.0
-
-# Standard deviations of beliefs from each other that corrections do not assume.
-BELIEF_SPREAD = 2.0
-
-# Posterior probability above which a distribution is called heaped, or free.
-SURE = 0.9
-
-# Steps whose multiples respondents may round to.
-MULTIPLES = (*range(2, 26), 30, 60)
-
-# Orders of differences that the smooth part of a distribution on points has few of.
-POINT_ORDERS = (1, 2, 3)
-
-# Half waves of a smooth part over the range of the points.
-SMOOTH_FUNCTIONS = 40
-
-# Of a joint distribution: standard deviations s of its coefficients, and rates r at which they fall with the order.
-ASSOCIATION_SPREADS = 10.0 ** np.arange(-3.0, 1.01, 0.25)
-ASSOCIATION_DECAYS = (0.5, 1.0, 1.5, 2.0, 3.0)
-
-# Orders of polynomials: of a joint distribution (more is not seen through the noise below 10^9 reports), and of its test.
-MAX_ORDER = 8
-TEST_ORDERS = 3
-
-# -- Tuning: discreteness, in units of log-likelihood, of the respondents, or of a peak's height ------------------------
-
-# Gain with log(1 / k) above which a lattice is preferred: in one smooth distribution of 100.  Of part of a peak likewise, of
-# which two humps have their own.
-LATTICE_GAIN = 3.0
-PEAK_GAIN = 4.0
-
-# What a whole peak must be worth: of few reports nothing can be told from anything.
-WHOLE_PEAK_GAIN = 10.0
-
-# Gain above which a whole peak cannot be told from a value, or the peak at an end from an endless one.
-ALIKE, ALIKE_AT_END = -1.0, -2.0
-
-# Gain within which the coarser of two lattices is taken.
-LATTICE_TIE = 2.0
-
-# Gain that a lattice of part of the respondents needs beside: they are a fifth as likely.
-PARTIAL_LATTICE_GAIN = 1.6
-
-# Parts of a peak's height above which it is moved: of a whole peak, and of its parts.
-WHOLE_PEAK, PEAK_PARTS = 0.05, (0.25, 0.5, 0.75)
-
-# Share of the respondents that part of a peak has at least, and a whole one.
-PEAK_MASS = 0.03
-WHOLE_PEAK_MASS = 0.01
-
-# Shares of the respondents that may be on a lattice, and the points of it below which all are.
-LATTICE_SHARES = np.array([0.2, 0.5, 1.0])
-COARSE_LATTICE = 8
-
-# -- Tuning: other ------------------------------------------------------------------------------------------------------
-
 # Gain of the log-likelihood at which EM stops, of which noise makes differences of one.
 EM_GAIN = 0.05
 
-# Share of a level's reports by its distribution that honest clients have at least, where chance may take all.
-MIN_LEVEL_SHARE = 0.25
+# Damping of a quadratic functional, in multiples of the class's roughness: 0.5 to 4 are within a quarter of the shortest for a
+# claw.
+DAMPING = 2.0
 
-# Ratio of a quadratic functional's damping to the class's: 0.5 to 4 are within a quarter of the shortest for a claw.
-TRADE = 2.0
+# -- Tuning: prior distributions, in standard deviations of a log probability -------------------------------------------
 
-# Share of the error probability that a quadratic functional's noise has, and that a variance's mean has.
-NOISE_SHARE = 0.8
-MEAN_SHARE = 0.1
+# Of the part without roughness, root mean square over the range.
+NULL_SPREAD = 2.0
 
-# Standard deviations below which a density is not told from zero.
-APART = 2.0
+# Of every other part, at most: what is e^15 times rarer is not seen.
+MAX_SPREAD = 15.0
 
-# Standard errors that a threshold may be from the estimate, to be a round number.
-ROUND_NUMBER_ERRORS = 0.25
+# Of heaps, where some respondents round and where nearly all do; the second also of a single value, an end, and nonresponse.
+FEATURE_SPREADS = (1.0, 3.0)
 
-# Share of the population by which totals of two margins may differ: they may be in whole per cent.
-TOTALS_ROUNDING = 0.01
+# Of a free part of each point, tried in half decades; and factors on the roughness penalty that are tried beside it.
+FREE_SPREADS = (0.1, 0.3, 1.0)
+SMOOTHER = (1.0, 30.0)
 
-# Correlation beyond which the weights' own bound is as good as an alignment.
-MAX_SLACK = 0.5
+# -- Tuning: discreteness -----------------------------------------------------------------------------------------------
 
-# Share of a report that a regression on margins takes away, at most: one report of a cell does not show how reports differ.
-MAX_LEVERAGE = 0.5
+# Parts of a peak's height above which its mass is moved to one value: of the whole peak first, then of its upper parts.
+PEAK_PARTS = (0.05, 0.25, 0.5, 0.75)
 
-# Share of a distribution spread evenly, so that no cell is taken for impossible: of a pair's, and of one that mechanisms
-# answer.
-EVEN_SHARE = 1e-3
-EVEN_PART = 1e-4
+# Share of the respondents that a peak has at least.
+PEAK_MASS = 0.02
 
-# Multiples of a stated bound that the densities have which it is tested against.
-ROUGHER = (2.0, 8.0, 64.0)
+# Shares of the respondents that may be on a lattice, each as likely as it is large, and the points of it below which all are.
+LATTICE_SHARES = np.array([0.2, 0.5, 1.0])
+COARSE_LATTICE = 8
 
-# Ranges of a density that are told apart in a pair: a mean at epsilon 1 with 512 has half as much variance again.
-JOINT_CELLS = 64
-
-# Parts of the range whose shares have limits for every distribution, and parts over which their targets fall, beside one.
-EDGES = (16, 32, 64, 128)
-RAMPS = (0, 1, 2, 3, 4, 6, 9, 13)
-
-# Masses of atoms together, at most, and of nonresponse: something is left to the density.
-MAX_ATOMS = 0.999
-MAX_NONRESPONSE = 0.99
-
-# -- Numerical tolerances: results do not depend on them ----------------------------------------------------------------
+# -- Numerical tolerances and grids: estimates do not depend on them ----------------------------------------------------
 
 # Guards against division by zero.
 TINY = 1e-300
@@ -235,6 +139,9 @@ RANK_ROUNDING = 1e-12  # and of a weight, and of a raked total
 MAX_CONDITION = 1e8  # of an information, up to which its space is not made coarser: a standard error 10^4 times another
 UNSEEN = 1e-4  # of information and bound together, whose noise is then 100 times what the bound leaves
 
+# Mass of atoms together, and of nonresponse, at most: something is left to the density.
+MAX_MASS = 1 - EVEN_SHARE
+
 # Distance of the fitted distribution function from that of the density shown.  Half and twice: nothing.
 UNRESOLVED = 5e-5
 
@@ -249,6 +156,7 @@ CELLS_PER_PIECE, MIN_CELLS = 16, 2048  # on which distribution functions of spli
 GAUSS_NODES = 12  # of Gauss's rule on each knot interval
 STEEP, STEEP_NODES = 8.0, 64  # nodes where neighbouring coefficients lie further apart
 FREQUENCIES = 256  # cosines of a density: 10^10 reports at epsilon 1 fill 60
+MAX_ORDER = 8  # of polynomials of a joint distribution: more is not seen through the noise below 10^9 reports
 CELL_PARTS = 1 << 16  # of an input cell's width, in which an edge within it is placed
 POSITIVITY_LEVEL = 9  # of the knots at which densities are made nonnegative, at most two refinements
 FINEST_LATTICE = 170  # looked for, and at most a third of the input cells
@@ -257,12 +165,18 @@ MAX_TRIED = 64  # cells of a peak, each of which may be where all of it is
 # Draws: two tenths of a per cent of coverage.  One seed, so that the same reports give the same answer.
 DRAWS, SIMULATED_ROUNDS, SEED = 10_000, 2_000, 30
 
-# Grids of multipliers over which an interval is minimised.
+# Grids of multipliers over which an interval is minimised, or evidence is averaged or maximised.
 TRADES = np.geomspace(1e-4, 1e4, 81)  # bias and noise balance about 1
 BAND_TRADES = np.geomspace(1e-2, 1e2, 13)
 RATIOS = np.geomspace(1e-3, 1e1, 9)
 MULTIPLIERS = np.geomspace(1e-4, 1e4, 129)
 MAX_LOG_TRADE = 14.0  # of the nearest density of a class
+EDGES = (16, 32, 64, 128)  # parts of the range whose shares have limits for every distribution
+RAMPS = (0, 1, 2, 3, 4, 6, 9, 13)  # parts over which their targets fall, beside one
+ROUGHER = (2.0, 8.0, 64.0)  # multiples of a stated bound, of the alternatives that it is tested against
+ROUGHNESS = 10.0 ** np.arange(2, -7, -0.5)  # penalties on support points, from straight lines to nearly anything
+ASSOCIATION_SPREADS = 10.0 ** np.arange(-3.0, 1.01, 0.25)  # standard deviations of a joint distribution's coefficients
+ASSOCIATION_DECAYS = (0.5, 1.0, 1.5, 2.0, 3.0)  # powers of the order by which they fall
 
 # Steps of searches, at most.
 QUANTILE_STEPS = 12  # of Newton, which doubles the digits once near
@@ -271,20 +185,19 @@ MAX_ITERATIONS = 10_000  # of EM and of raking
 MARGIN_PASSES = 200  # that give a distribution its margins
 NEWTON_STEPS, JOINT_STEPS, FISHER_STEPS = 40, 30, 20
 QUASI_STEPS = 12  # that one Fisher information leads
-SHORTENINGS, QUASI_SHORTENINGS = (
-    30,
-    2,
-)  # of a Fisher step, and of a quasi-Newton one, beyond which a Fisher step is better
+SHORTENINGS, QUASI_SHORTENINGS = 30, 2  # of a Fisher step, and of a quasi-Newton one before a Fisher step is better
 CONSTRAINT_ROUNDS, CONSTRAINTS = 20, 41  # of a bound's constraints, asked for anew, and asked for at first
+WORSE_STEPS = 3  # of a path of penalties, without gain
+MAX_FEATURES = 3  # other features of a distribution on support points
+MAX_FREE_POINTS = 256  # with a free part each: 1024 have the same results with it, in twice the time
+FEW_POINTS = 32  # with heaps beside a free part, however unlikely they were without
 
 # Where searches end.
 EM_TOLERANCE = 1e-5  # of the mass: a hundredth of it, at most, is then left to move
 NEWTON_GAIN, JOINT_GAIN = 1e-2, 1e-4  # of a log-likelihood
 MIN_STEP = 1e-4  # of a Newton step, halved
 SUFFICIENT_GAIN = 1e-4  # of the gain that a slope promises: less is no step [NocedalWright2006], 3.1
-CONVERGED = (
-    1e-8  # squared step in posterior standard deviations: 1e-4 left is a tenth of the thousandth that is promised
-)
+CONVERGED = 1e-8  # squared step in posterior standard deviations: 1e-4 left is a tenth of what is promised
 SUM_ROUNDING = 1e-14  # of a log-likelihood: what adding it up in another order may take from it
 MARGIN_TOLERANCE = 1e-10  # of a distribution with given margins
 CONSTRAINT_TOLERANCE = 1e-6  # of the bound
@@ -304,6 +217,14 @@ MAX_DEVIATIONS, MAX_BIAS, MAX_LOG = 8.0, 30.0, 100.0
 # together.
 DENSE_ENTRIES, REMEMBERED, BLOCK = 1 << 20, 64, 256
 
+# -- Input and presentation: no estimate depends on them ----------------------------------------------------------------
+
+# Share of the population by which totals of two margins may differ: they may be in whole per cent.
+TOTALS_ROUNDING = 0.01
+
+# Standard errors that a threshold of a second round may be from the estimate, to be a round number.
+ROUND_NUMBER_ERRORS = 0.25
+
 # Of a table of a pair: ranges of a number, and categories that it has room for.
 TABLE_PARTS, TABLE_CATEGORIES = 8, 16
 
@@ -311,6 +232,11 @@ TABLE_PARTS, TABLE_CATEGORIES = 8, 16
 def detection_errors() -> float:
     """Return the standard errors above zero at which a one-sided test rejects with error probability `TEST_ERROR`."""
     return NormalDist().inv_cdf(1 - TEST_ERROR)
+
+
+def evidence_bound() -> float:
+    """Return the log likelihood ratio that the true model loses by with probability `TEST_ERROR` at most (Markov)."""
+    return -log(TEST_ERROR)
 
 
 def evidence_margin() -> float:

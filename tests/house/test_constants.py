@@ -8,9 +8,12 @@ from pathlib import Path
 
 ESTIMATION = Path(__file__).parents[2] / "dpcore" / "estimation"
 CONSTANTS = ESTIMATION / "constants.py"
-TUNING = 74  # numbers on which estimates depend, at most
+TUNING = 30  # numbers on which estimates depend, at most
 ELSEWHERE = {  # module-level numbers outside that file, with the reason
-    "discrete/log_linear_family.py": {"_ROUND"},  # digits of round numbers: 5 and 10 times powers of ten
+    "discrete/log_linear_family.py": {
+        "_ROUND",
+        "_MULTIPLES",
+    },  # round numbers in the decimal system, of clocks and calendars
 }
 NUMERICAL = "# -- Numerical tolerances"
 
@@ -21,7 +24,10 @@ def _numbers(path: Path) -> Iterator[tuple[str, int]]:
         if not isinstance(statement, ast.Assign) or statement.value is None:
             continue
         leaves = [node for node in ast.walk(statement.value) if isinstance(node, ast.Constant)]
-        is_derived = any(isinstance(node, ast.Name) and node.id == "constants" for node in ast.walk(statement.value))
+        is_derived = any(
+            isinstance(node, ast.Name) and (node.id == "constants" or node.id.isupper())
+            for node in ast.walk(statement.value)
+        )
         if is_derived or not leaves or not all(isinstance(leaf.value, int | float) for leaf in leaves):
             continue
         for name in (node for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)):

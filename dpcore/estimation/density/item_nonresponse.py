@@ -82,7 +82,7 @@ class Answers:
     def possible(self, share: float) -> float:
         """Return the share, or the nearest with which a density is drawn; below 0 while everything expected is above it."""
         least = min(float(row.min() / (row.max() - row.min())) for row in self._rows)
-        return min(max(share, -least / 2), constants.MAX_NONRESPONSE)
+        return min(max(share, -least / 2), constants.MAX_MASS)
 
     def likelihood(self, share: float) -> Counts:
         """Return what the counts say of the law of the values, where that share is silent."""

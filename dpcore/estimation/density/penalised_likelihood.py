@@ -94,7 +94,7 @@ def _seen(family: Family, precision: np.ndarray, eta: np.ndarray) -> tuple[np.nd
     law = family.law(eta)
     expected = family.expected(law)
     if (
-        family.atoms and float(np.maximum(law[family.points :], 0.0).sum()) >= constants.MAX_ATOMS
+        family.atoms and float(np.maximum(law[family.points :], 0.0).sum()) >= constants.MAX_MASS
     ):  # something is left to the density
         return law, expected, -np.inf
     if isinstance(family.likelihood, Counts) and not expected.min() > 0:

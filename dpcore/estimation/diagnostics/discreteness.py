@@ -74,14 +74,14 @@ def _lattice(law: np.ndarray, expected: Gains, preferred: Gains) -> tuple[int, f
     is_part = constants.LATTICE_SHARES < 1
     found -= np.where(
         is_part,
-        np.where(numbers < constants.COARSE_LATTICE, np.inf, constants.PARTIAL_LATTICE_GAIN)[:, None, None],
+        np.where(numbers < constants.COARSE_LATTICE, np.inf, -np.log(constants.LATTICE_SHARES[0]))[:, None, None],
         0.0,
     )
     found = found.reshape(len(numbers), -1)
     best = found.max(axis=1)
-    if best.max() <= constants.LATTICE_GAIN:
+    if best.max() <= constants.evidence_bound():
         return 0, 0.0
-    coarsest = int(np.argmax(best >= best.max() - constants.LATTICE_TIE))
+    coarsest = int(np.argmax(best >= best.max() - constants.LIKELY_ERRORS**2 / 2))
     return int(numbers[coarsest]), float(
         constants.LATTICE_SHARES[np.argmax(found[coarsest]) % len(constants.LATTICE_SHARES)]
     )
@@ -109,25 +109,22 @@ def _nearest(cells: int) -> tuple[np.ndarray, np.ndarray]:
 def _places(law: np.ndarray, gains: Gains) -> tuple[int, float]:
     """How many stretches may be one value each, and the share of the respondents there."""
     moved = np.zeros(len(law))  # who may be at single values, by cell
-    for part in (constants.WHOLE_PEAK, *constants.PEAK_PARTS):
+    for part in constants.PEAK_PARTS:
+        is_whole = part == constants.PEAK_PARTS[0]
         peaks = [_Peak.around(law, *peak, part) for peak in _peaks(law, part)]
-        peaks = [
-            peak
-            for peak in peaks
-            if peak.mass >= (constants.WHOLE_PEAK_MASS if part == constants.WHOLE_PEAK else constants.PEAK_MASS)
-        ]
+        peaks = [peak for peak in peaks if peak.mass >= constants.PEAK_MASS]
         if not peaks:
             continue
-        enough = constants.ALIKE if part == constants.WHOLE_PEAK else constants.PEAK_GAIN
-        if part == constants.WHOLE_PEAK:
+        enough = -(constants.LIKELY_ERRORS**2) / 2 if is_whole else constants.evidence_bound()
+        if is_whole:
             peaks = [
                 peak
                 for peak, gain in zip(peaks, gains(_flattened(law, peaks)), strict=True)
-                if gain <= -constants.WHOLE_PEAK_GAIN
+                if gain <= -constants.evidence_margin()
             ]
         found = _best(law, peaks, gains) if peaks else np.zeros(0)
         peaks = [peak for peak, gain in zip(peaks, found, strict=True) if gain >= enough or peak.first == peak.last]
-        if part == constants.WHOLE_PEAK and sum(peak.mass for peak in peaks) < constants.SMALL:
+        if is_whole and sum(peak.mass for peak in peaks) < constants.SMALL:
             continue
         for peak in peaks:
             moved[peak.first : peak.last + 1] = np.maximum(moved[peak.first : peak.last + 1], peak.excess)
@@ -139,11 +136,11 @@ def _has_endless_end(law: np.ndarray, atoms: np.ndarray, gains: Gains) -> bool:
     """Whether a peak at an end, higher than the uniform density, may have half its height from one value."""
     tops = [peak for peak in _peaks(law, 0.5) if peak[0] in (0, len(law) - 1) and law[peak[0]] * len(law) >= 1]
     ends = [_Peak.around(law, *peak, 0.5) for peak in tops]
-    ends = [peak for peak in ends if law[peak.first : peak.last + 1].sum() >= constants.WHOLE_PEAK_MASS]
+    ends = [peak for peak in ends if law[peak.first : peak.last + 1].sum() >= constants.PEAK_MASS]
     has_atom = any(
         atoms[peak.first] + atoms[peak.last] > 0 for peak in ends
     )  # what is left of a peak that an atom stands for
-    return has_atom or (bool(ends) and bool(np.any(_best(law, ends, gains) > constants.ALIKE_AT_END)))
+    return has_atom or (bool(ends) and bool(np.any(_best(law, ends, gains) > -(constants.LIKELY_ERRORS**2) / 2)))
 
 
 def _flattened(law: np.ndarray, peaks: list[_Peak]) -> np.ndarray:

@@ -36,8 +36,8 @@ def least_variance(values: np.ndarray, law: np.ndarray, ratio: float) -> float:
         return 0.0
     half = (high - low) / 2
     values = (values - low) / half - 1
-    if law.min() * len(law) < constants.EVEN_PART:
-        law = (1 - constants.EVEN_PART) * law + constants.EVEN_PART / len(law)
+    if law.min() * len(law) < constants.NEGLIGIBLE:
+        law = (1 - constants.NEGLIGIBLE) * law + constants.NEGLIGIBLE / len(law)
     bound = _dual(values, law, ratio)
     return max(0.0, bound - float(law @ values) ** 2) * half**2
 

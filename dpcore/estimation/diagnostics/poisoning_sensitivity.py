@@ -106,7 +106,7 @@ class Averaged:
     def _honest(self) -> np.ndarray:
         """The least share of honest reports that each level has, (L,)."""
         spread = constants.CLEAR_ERRORS * np.sqrt(self.law * (1 - self.law) / max(self.n, 1))
-        return np.maximum(self.law - spread, constants.MIN_LEVEL_SHARE * self.law)
+        return np.maximum(self.law - spread, (1 - constants.MAX_SHARE) * self.law)
 
 
 def _each(mechanism: Mechanism, reports: Reports) -> list[Reports]:

@@ -98,6 +98,6 @@ def _gain(family: Family, found: Average, information: np.ndarray) -> np.ndarray
     k = len(found.law)
     uniform = (np.eye(k) - found.law[:, None]) / k  # the derivative of p / sum p by each p, times 1 / k
     wide = family.of(Belief(order=1, roughness=1.0, heaps=1.0, free=constants.NULL_SPREAD))
-    moved = np.hstack([slope(wide, found.law), constants.BELIEF_SPREAD * found.apart.T, uniform])
+    moved = np.hstack([slope(wide, found.law), constants.LIKELY_ERRORS * found.apart.T, uniform])
     left = np.eye(moved.shape[1]) + moved.T @ information @ moved
     return np.asarray(moved @ np.linalg.solve(left, moved.T))

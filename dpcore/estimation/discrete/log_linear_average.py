@@ -34,7 +34,7 @@ class Average:
 def average(family: Family, seen: Callable[[np.ndarray], Information]) -> Average:
     """Return the law averaged over beliefs; seen: what the reports say, given a law near the true one."""
     size = len(family.points) + family.is_silent
-    kinds = [Belief(constants.POINT_ORDERS[0], 1.0, heaps) for heaps in _heaps(family)]
+    kinds = [Belief(1, 1.0, heaps) for heaps in _heaps(family)]
     information = seen(np.full(size, 1 / size))
     information = seen(_best(mode for kind in kinds for mode in _smooth(family, information, kind)).law)
     smooth = [list(_smooth(family, information, kind)) for kind in kinds]
@@ -44,7 +44,7 @@ def average(family: Family, seen: Callable[[np.ndarray], Information]) -> Averag
     modes += [*free, *_others(family, information, _best([*modes, *free] if size <= constants.FEW_POINTS else modes))]
     top = _best(modes).evidence
     modes = sorted(
-        (mode for mode in modes if mode.evidence > top - constants.UNLIKELY), key=lambda mode: -mode.evidence
+        (mode for mode in modes if mode.evidence > top - constants.evidence_margin()), key=lambda mode: -mode.evidence
     )
     weights = np.exp([mode.evidence - top for mode in modes])
     weights /= weights.sum()
@@ -58,7 +58,7 @@ def _heaps(family: Family) -> tuple[float, ...]:
     """How much rounding adds: where a scheme says that people round, they do."""
     if not family.has_heaps:
         return (0.0,)
-    return constants.HEAP_SPREADS if family.rounded else (0.0, *constants.HEAP_SPREADS)
+    return constants.FEATURE_SPREADS if family.rounded else (0.0, *constants.FEATURE_SPREADS)
 
 
 def _best(modes: Iterable[Mode]) -> Mode:
@@ -67,7 +67,7 @@ def _best(modes: Iterable[Mode]) -> Mode:
 
 def _smooth(family: Family, information: Information, kind: Belief, cost: float = 0.0) -> Iterator[Mode]:
     """The modes along paths of roughness, of each order, without a part of each point's own."""
-    for order in constants.POINT_ORDERS:
+    for order in range(1, constants.DEGREE + 1):
         start, most, worse = None, -np.inf, 0
         for roughness in constants.ROUGHNESS:
             belief = replace(kind, order=order, roughness=float(roughness), free=0.0)
@@ -82,7 +82,7 @@ def _smooth(family: Family, information: Information, kind: Belief, cost: float 
 def _free(family: Family, information: Information, smooth: list[Mode], top: float) -> Iterator[Mode]:
     """The modes with a part of each point's own, beside the best smooth one and a smoother one; top: the best evidence."""
     best = _best(smooth)
-    is_unlikely = len(family.points) > constants.FEW_POINTS and best.evidence < top - constants.UNLIKELY
+    is_unlikely = len(family.points) > constants.FEW_POINTS and best.evidence < top - constants.evidence_margin()
     for factor in () if is_unlikely or len(family.points) > constants.MAX_FREE_POINTS else constants.SMOOTHER:
         start = best
         for free in constants.FREE_SPREADS:
@@ -106,7 +106,7 @@ def _others(family: Family, information: Information, best: Mode) -> list[Mode]:
         parts = product({0.0, kind.heaps} if family.rounded is None else {kind.heaps}, {0.0, kind.free})
         tried = [fit(family, replace(kind, heaps=heaps, free=free), information, None, cost) for heaps, free in parts]
         found += tried
-        if _best(tried).evidence < best.evidence - constants.PROMISING:
+        if _best(tried).evidence < best.evidence - constants.evidence_bound():
             break
         smooth = list(_smooth(family, information, _best(tried).belief, cost))
         more = [*smooth, *_free(family, information, smooth, best.evidence)]

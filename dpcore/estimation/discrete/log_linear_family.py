@@ -18,6 +18,7 @@ import scipy
 
 from dpcore.estimation import constants
 
+_MULTIPLES = (*range(2, 26), 30, 60)  # steps of the points whose multiples respondents may round to besides
 _ROUND = tuple(digit * 10**power for power in range(9) for digit in (5, 10))  # whose multiples people round to
 _SMOOTH_BESIDE = "the law is smooth beside its heaps"
 
@@ -66,13 +67,13 @@ class Family:
             constants.NULL_SPREAD,
             np.minimum(constants.MAX_SPREAD, 1 / np.sqrt(np.maximum(belief.roughness * rough, 1e-12))),
         )
-        columns = [functions * spread, self._own * constants.OWN_SPREAD]
+        columns = [functions * spread, self._own * constants.FEATURE_SPREADS[-1]]
         if belief.multiples:
             columns.append(
-                np.array([self._multiples(number) for number in belief.multiples]).T * constants.FEATURE_SPREAD
+                np.array([self._multiples(number) for number in belief.multiples]).T * constants.FEATURE_SPREADS[-1]
             )
         if belief.alone:
-            columns.append(np.array([self.points == point for point in belief.alone]).T * constants.FEATURE_SPREAD)
+            columns.append(np.array([self.points == point for point in belief.alone]).T * constants.FEATURE_SPREADS[-1])
         if belief.heaps:
             columns.append(self._heaps * belief.heaps)
         if belief.free:
@@ -81,7 +82,7 @@ class Family:
         if not self.is_silent:
             return matrix
         silence = np.zeros((len(matrix) + 1, 1))
-        silence[-1] = constants.NONRESPONSE_SPREAD
+        silence[-1] = constants.FEATURE_SPREADS[-1]
         return np.hstack([silence, np.vstack([matrix, np.zeros((1, matrix.shape[1]))])])
 
     @property
@@ -105,7 +106,7 @@ class Family:
         """
         step, k = float(np.diff(self.points).min()), len(self.points)
         known, found = {column.tobytes() for column in self._heaps.T}, {}
-        for number in (times * step for times in (constants.MULTIPLES if self.rounded is None else ())):
+        for number in (times * step for times in (_MULTIPLES if self.rounded is None else ())):
             column = self._multiples(number).astype(np.float64)
             if 2 <= column.sum() <= (k + 1) / 2 and column.tobytes() not in known:
                 known.add(column.tobytes())
@@ -144,9 +145,9 @@ def kinds(beliefs: Iterable[tuple[float, Belief]]) -> tuple[tuple[str, float, st
 
 
 def _said(weight: float, sure: str, never: str, unsure: str) -> str:
-    if weight > constants.SURE:
+    if weight >= constants.CONFIDENCE:
         return sure
-    return never if weight < 1 - constants.SURE else f"{unsure}, and laws of both kinds are averaged"
+    return never if weight <= constants.SIGNIFICANCE else f"{unsure}, and laws of both kinds are averaged"
 
 
 def slope(columns: np.ndarray, law: np.ndarray) -> np.ndarray:
@@ -160,7 +161,7 @@ def _smooth(points: int, order: int) -> tuple[np.ndarray, np.ndarray]:
 
     Eigenvectors of D'D, D the differences of that order, in units of the range.
     """
-    many = min(points, constants.SMOOTH_FUNCTIONS + order)
+    many = min(points, (1 << constants.FIT_LEVEL) + order)
     differences = np.diff(np.eye(points), order, axis=0) if points > order else np.zeros((1, points))
     square = differences.T @ differences
     bands = np.zeros((order + 1, points))

@@ -45,7 +45,7 @@ class Assumed:
         if isinstance(functional, Quantile):
             value, error, low, high = self._quantile(functional.t, confidence)
         elif not functional.is_linear:
-            region = Region.of(self.known, *self._simulated, (1 - constants.NOISE_SHARE) * (1 - confidence))
+            region = Region.of(self.known, *self._simulated, constants.SMALL * (1 - confidence))
             value, error, low, high = quadratic(functional, self.known, region, confidence)
         else:
             found = self.known.linear(self.known.along(functional.expand(density).influence), confidence)

@@ -33,4 +33,4 @@ class _NowhereScarce:
         return getattr(self.whole, name)
 
     def pdf(self, x: Any) -> np.ndarray:
-        return np.maximum(self.whole.pdf(x), constants.SCARCE / self.whole.width)
+        return np.maximum(self.whole.pdf(x), constants.SMALL / self.whole.width)

@@ -201,7 +201,7 @@ def _alignment(estimate: DensityEstimate, functional: Functional, one: Any, othe
         return None
     # Quadratic variances add up to 4; an estimator that looks closer at some weights than at others has others.
     slack = abs(together + apart - 4) / 2
-    return (float(np.clip((together - apart) / 4, -1.0, 1.0)), float(slack)) if slack < constants.MAX_SLACK else None
+    return (float(np.clip((together - apart) / 4, -1.0, 1.0)), float(slack)) if slack < constants.MAX_SHARE else None
 
 
 def _scaled(influence: Influence, by: float) -> Influence:

@@ -275,7 +275,7 @@ class _AboveNoise:
     def pdf(self, x: Any) -> np.ndarray:
         features = self.rung.raw.features(np.ravel(x))
         variance = np.einsum("nk,nk->n", features @ self.rung.covariance, features)
-        noise = constants.APART * np.sqrt(np.maximum(variance, 0.0)).reshape(np.shape(x))
+        noise = constants.LIKELY_ERRORS * np.sqrt(np.maximum(variance, 0.0)).reshape(np.shape(x))
         proper = self.rung.proper.pdf(x)
         return np.where(proper > noise, proper, 0.0 if self.is_vanishing else noise)
 
@@ -295,8 +295,8 @@ class _AboveNoise:
         b, slope = raw.features(flat), raw.features(flat, 1)
         deviation = np.sqrt(np.maximum(np.einsum("nk,nk->n", b @ S, b), 0.0))
         turn = np.einsum("nk,nk->n", b @ S, slope) / np.where(deviation > 0, deviation, 1.0)
-        noise = constants.APART * (0.0 if self.is_vanishing else turn)
-        is_told = self.rung.proper.pdf(flat) > constants.APART * deviation
+        noise = constants.LIKELY_ERRORS * (0.0 if self.is_vanishing else turn)
+        is_told = self.rung.proper.pdf(flat) > constants.LIKELY_ERRORS * deviation
         return np.where(is_told, self.rung.proper.derivative(1)(flat), noise).reshape(np.shape(x))
 
     def quantile(self, t: Any) -> np.ndarray:

@@ -132,8 +132,8 @@ class DistributionFree:
 
     def _variance(self, missed: float) -> tuple[float, float, float]:
         """E (x - c)^2 exceeds it by (mean - c)^2, c in the middle of where the mean may be."""
-        first, last, _ = self._moment(1, normal_quantile(1 - constants.MEAN_SHARE * missed))
-        low, high, error = self._moment(2, normal_quantile(1 - (1 - constants.MEAN_SHARE) * missed), (first + last) / 2)
+        first, last, _ = self._moment(1, normal_quantile(1 - constants.SMALL * missed))
+        low, high, error = self._moment(2, normal_quantile(1 - (1 - constants.SMALL) * missed), (first + last) / 2)
         return low - (last - first) ** 2 / 4, high, error
 
     @cached_property

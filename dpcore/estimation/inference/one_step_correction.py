@@ -114,7 +114,7 @@ class OneStep:
         if isinstance(functional, Quantile):
             at = float(density.quantile(functional.t))
             asked = Cdf(at)
-            scale = -1 / max(float(density.pdf(np.array([at]))[0]), constants.SCARCE / density.width)
+            scale = -1 / max(float(density.pdf(np.array([at]))[0]), constants.SMALL / density.width)
         try:
             with np.errstate(all="ignore"):
                 expansion = asked.expand(density)
@@ -289,7 +289,7 @@ class OneStep:
         posterior, density = self.posterior, self.posterior.density
         seen = self._span(posterior, _LEVELS[0])
         middles = (posterior.grid[1:] + posterior.grid[:-1]) / 2
-        scale = density.width / len(middles) / np.maximum(density.pdf(middles), constants.SCARCE / density.width)
+        scale = density.width / len(middles) / np.maximum(density.pdf(middles), constants.SMALL / density.width)
         features, c, S = seen.cdf_features(middles), seen.correction, seen.covariance
         Q = (features.T * scale) @ features
         law = error_law(2 * Q @ c, Q, S)  # of (c + x)' Q (c + x), x ~ N(0, S), less its mean

@@ -69,7 +69,7 @@ def quadratic(
     assert expansion.curvature is not None  # as it is quadratic
     size = len(known.turn)
     square = known.turn.T @ expansion.curvature.on(known.features, known.breakpoints, size) @ known.turn
-    damped = known.seen + constants.TRADE * known.rough
+    damped = known.seen + constants.DAMPING * known.rough
     shrunk, variance, found = known.seen / damped, known.seen / damped**2, known.score / damped
     value = expansion.value + linear @ found + found @ square @ found - np.diagonal(square) @ variance
     # The slope at the estimate holds its noise twice; without it
@@ -77,7 +77,7 @@ def quadratic(
     first = float(np.sum(slope**2 * variance))
     slope = slope * np.sqrt(max(first - 2 * second, 0.0) / max(first, 1e-300))
     law = error_law(slope, square, np.diag(variance))
-    tail = constants.NOISE_SHARE * (1 - confidence) / 2
+    tail = (1 - constants.SMALL) * (1 - confidence) / 2
     least, most = region.range(linear * (1 - shrunk), square * (1 - np.outer(shrunk, shrunk)))
     low, high = value - law.quantile(1 - tail) + least, value - law.quantile(tail) + most
     return float(np.clip(value, low, high)), float(np.sqrt(law.variance)), float(low), float(high)

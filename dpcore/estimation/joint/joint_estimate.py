@@ -130,7 +130,7 @@ class JointEstimate:
 
     def independence(self) -> Test:
         """Return the test of independence: of polynomials up to the third order of numbers, and of all categories."""
-        return self._test("independence", *(_up_to(functions, constants.TEST_ORDERS) for functions in self._functions))
+        return self._test("independence", *(_up_to(functions, constants.DEGREE) for functions in self._functions))
 
     def trend(self) -> Test:
         """Return the test of a linear trend of one number along the other; raises SchemeError where either has none."""
@@ -142,7 +142,7 @@ class JointEstimate:
         """Return the test that the first's mean is the same all along the second; raises SchemeError if it has no numbers."""
         self.first.values("a mean")
         first, second = self._functions
-        return self._test("equal_means", _up_to(first, 1), _up_to(second, constants.TEST_ORDERS))
+        return self._test("equal_means", _up_to(first, 1), _up_to(second, constants.DEGREE))
 
     def _test(self, name: str, first: np.ndarray, second: np.ndarray) -> Test:
         from scipy.stats import chi2
@@ -200,7 +200,7 @@ def cells_of(attribute: Any) -> np.ndarray:
         return np.asarray(cells[:, None])
     silent = attribute.missing == "category"
     room = len(cells) - silent
-    width = next(width for width in range(-(-room // constants.JOINT_CELLS), room + 1) if room % width == 0)
+    width = next(width for width in range(-(-room // (1 << constants.FIT_LEVEL)), room + 1) if room % width == 0)
     joined = cells[:room].reshape(-1, width)
     return np.vstack([joined, np.full((1, width), cells[-1])]) if silent else joined
 

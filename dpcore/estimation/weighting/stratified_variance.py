@@ -134,7 +134,7 @@ class Strata(ABC):
         """h, (C,): beyond what the total takes, which is nothing."""
         columns, w = self.weights.columns, self.weights.values
         taken = w * np.einsum("cm,mk,ck->c", columns, self._inverse, columns, optimize=True) - w / self._often.sum()
-        return np.clip(taken, 0.0, constants.MAX_LEVERAGE)
+        return np.clip(taken, 0.0, constants.MAX_SHARE)
 
     @abstractmethod
     def squares(self, G: np.ndarray) -> np.ndarray:
