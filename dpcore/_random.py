@@ -20,6 +20,7 @@ from functools import cache
 import numpy as np
 
 WORD = 1 << 32
+LARGEST = 1 << 62  # bound of whole numbers that are drawn
 _CHUNK = 1 << 15  # words divided at a time: they stay in a core's cache
 _MANY = 1 << 12  # words that the operating system takes longer for than a cipher does
 _KEY_BYTES = 32
@@ -43,11 +44,22 @@ class Source(ABC):
         """Return the independent stream named by `key` (attribute, block)."""
 
     def below(self, bound: int, count: int) -> np.ndarray:
-        """Return `count` uniform integers in [0, bound), dtype int64; 1 <= bound <= 2^32, exact."""
-        return self.residues(bound, count).astype(np.int64)
+        """Return `count` uniform integers in [0, bound), dtype int64; 1 <= bound <= 2^62, exact."""
+        if bound <= WORD:
+            return self.residues(bound, count).astype(np.int64)
+        if bound > LARGEST:
+            raise ValueError(f"bound must lie in 1..2^62, got {bound}")
+        values = np.empty(count, dtype=np.int64)
+        missing = np.arange(count)
+        while missing.size:  # two words each, drawn again where they lie beyond the last multiple of the bound
+            pairs = self.words(2 * missing.size).astype(np.uint64).reshape(-1, 2)
+            drawn = pairs[:, 0] << np.uint64(32) | pairs[:, 1]
+            values[missing] = (drawn % np.uint64(bound)).astype(np.int64)
+            missing = missing[drawn > np.uint64((1 << 64) - (1 << 64) % bound - 1)]
+        return values
 
     def residues(self, bound: int, count: int) -> np.ndarray:
-        """Return what `below` does, as uint32; not to be written to.
+        """Return what `below` does for a bound of at most 2^32, as uint32; not to be written to.
 
         A word r is rejected when r >= 2^32 - (2^32 mod bound) and taken modulo bound otherwise, so that every value has
         the same number of words (Knuth's rejection).  Rejected ones are drawn again when all

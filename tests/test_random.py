@@ -20,8 +20,16 @@ def test_words_past_the_last_whole_multiple_are_drawn_again() -> None:
     assert Given([2**32 - 1]).below(2**32, 1).tolist() == [2**32 - 1]
 
 
-def test_bounds_outside_32_bits_are_refused(subtests: pytest.Subtests) -> None:
-    for bound in [0, 2**32 + 1]:
+def test_bounds_beyond_a_word_take_two_and_late_ones_are_drawn_again() -> None:
+    bound = 3**35  # 5 % of all pairs of words lie beyond the last multiple
+    last = (1 << 64) // bound * bound
+    pairs = [[last >> 32, last & 0xFFFFFFFF], [(last - 1) >> 32, (last - 1) & 0xFFFFFFFF], [0, 1]]
+    assert Given(sum(pairs, [])).below(bound, 1).tolist() == [bound - 1]
+    assert Given([5, 6]).below(bound, 1).tolist() == [(5 * 2**32 + 6) % bound]
+
+
+def test_bounds_outside_62_bits_are_refused(subtests: pytest.Subtests) -> None:
+    for bound in [0, 2**62 + 1]:
         with subtests.test(bound=bound), pytest.raises(ValueError, match="bound"):
             seeded(1).below(bound, 1)
 

@@ -8,7 +8,7 @@ from math import inf, lcm
 
 import numpy as np
 
-from dpcore._random import WORD
+from dpcore._random import LARGEST
 from dpcore.errors import SchemeError
 from dpcore.privacy.budget import INFINITE, Budget
 
@@ -48,9 +48,9 @@ def check_rows(rows: Rows, names: Sequence[str]) -> None:
             f"{_MOST:,} weights; got {len(rows)} rows of {', '.join(map(str, sorted(sizes)))}"
         )
     for place, row in enumerate(rows):
-        if min(row) < 0 or not 1 <= sum(row) <= WORD:
+        if min(row) < 0 or not 1 <= sum(row) <= LARGEST:
             raise SchemeError(
-                f"channel[{place}] must be weights of at least 0 whose total is 1 to 2^32, got {sum(row)}"
+                f"channel[{place}] must be weights of at least 0 whose total is 1 to 2^62, got {sum(row)}"
             )
     unsaid = [place for place, column in enumerate(zip(*rows, strict=True)) if not any(column)]
     if unsaid:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import lcm
 from typing import Any
 
-from dpcore._random import WORD
+from dpcore._random import LARGEST
 from dpcore.errors import SchemeError, exact
 from dpcore.mechanisms.base import Mechanism
 from dpcore.mechanisms.declaration import Option, mechanism
@@ -77,9 +77,8 @@ FORMS = {
 _CHANNEL = (
     Option(
         "channel",
-        list[list[int]],
-        most=WORD,
-        words="a row of whole numbers for each value: how often each output, of the row's total",
+        list[list[Fraction]],
+        words="a row for each value: the probability of each output, or whole numbers in proportion to it",
     ),
     Option(
         "names",
@@ -104,7 +103,7 @@ class StatedCategories:
         budget: Budget | None,
         *,
         categories: int,
-        channel: Sequence[Sequence[int]] | None = None,
+        channel: Sequence[Sequence[Fraction]] | None = None,
         names: Sequence[str] | None = None,
         form: str | None = None,
         rates: Mapping[str, Any] | None = None,
@@ -143,7 +142,7 @@ class StatedNumber:
     def design(
         budget: Budget | None,
         *,
-        channel: Sequence[Sequence[int]] | None = None,
+        channel: Sequence[Sequence[Fraction]] | None = None,
         names: Sequence[str] | None = None,
         form: str | None = None,
         rates: Mapping[str, Any] | None = None,
@@ -168,7 +167,7 @@ class StatedNumber:
 
 
 def _rows(
-    values: int, channel: Sequence[Sequence[int]] | None, form: str | None, rates: Mapping[str, Any] | None
+    values: int, channel: Sequence[Sequence[Fraction]] | None, form: str | None, rates: Mapping[str, Any] | None
 ) -> Sequence[Sequence[int]]:
     """The weights of so many values, of the table or of the form."""
     if (channel is None) == (form is None):
@@ -178,14 +177,21 @@ def _rows(
             raise SchemeError("rates go with form; a channel has weights")
         if len(channel) != values:
             raise SchemeError(f"channel must have a row for each of the {values} values, got {len(channel)}")
-        return channel
-    law = _law(str(form), values, rates)
-    total = lcm(*(share.denominator for row in law for share in row))
-    if total > WORD:
-        raise SchemeError(
-            f"rates must have a common denominator of at most 2^32, got {total:,}; write them with fewer digits"
-        )
-    return [[int(share * total) for share in row] for row in law]
+        return _weights("channel", [list(map(Fraction, row)) for row in channel])
+    return _weights(f"rates of {form}", _law(str(form), values, rates))
+
+
+def _weights(where: str, rows: Law) -> list[list[int]]:
+    """Whole numbers in proportion to each row: themselves where all are whole, else over their common denominator."""
+    total = lcm(*(share.denominator for row in rows for share in row))
+    if total > LARGEST:
+        raise SchemeError(f"{where} must have a common denominator of at most 2^62, got {total}; write fewer digits")
+    for row in rows:
+        if total > 1 and sum(row) != 1:
+            raise SchemeError(
+                f"{where} must be whole numbers, or rows that sum to 1; got a sum of {float(sum(row)):.10g}"
+            )
+    return [[int(share * total) for share in row] for row in rows]
 
 
 def _law(name: str, values: int, rates: Mapping[str, Any] | None) -> Law:

@@ -31,7 +31,7 @@ WORDS = "what others' devices say: one of few outputs, each with a known probabi
 class Stated(Mechanism):
     """Report output z of input x for weights[x][z] of T_x equally likely draws, T_x the total of the row.
 
-    weights: (inputs, outputs) integers from 0 on, 2^20 at most, the total of a row 1..2^32.  names: what files call the
+    weights: (inputs, outputs) integers from 0 on, 2^20 at most, the total of a row 1..2^62.  names: what files call the
     outputs, () where they are numbered.  of_categories: whether inputs are categories.  Where such a channel tells them apart
     alike (`supports_of`) statistics are how many reports support each, as of our own oracles; elsewhere outputs are counted.
 
@@ -97,7 +97,7 @@ class Stated(Mechanism):
         said = np.empty(len(values), dtype=np.int64)
         for cell in np.unique(values):
             at, ends = np.flatnonzero(values == cell), np.cumsum(self._table[cell])
-            said[at] = np.searchsorted(ends, random.residues(int(ends[-1]), len(at)), side="right")
+            said[at] = np.searchsorted(ends, random.below(int(ends[-1]), len(at)), side="right")
         return Reports(np.zeros(len(values), dtype=np.uint8), said)
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:

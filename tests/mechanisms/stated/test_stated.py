@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations
-from math import inf
+from math import comb, inf
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,28 @@ def test_a_form_is_the_channel_that_its_rates_say(subtests: pytest.Subtests) -> 
             assert mechanism.certificate().kept == max(ratios)
             assert mechanism.budget == Budget(ratio=max(ratios))
             assert audit_mechanism(mechanism).kept.ratio == max(ratios)
+
+
+def test_a_channel_of_decimals_is_that_of_their_whole_numbers() -> None:
+    decimals = mechanism_of(SMOKED, "channel = [[0.75, 0.25], ['1/3', '2/3']]")
+    assert decimals.weights == ((9, 3), (4, 8))
+    with pytest.raises(
+        SchemeError, match=r"channel must be whole numbers, or rows that sum to 1; got a sum of 0\.9999"
+    ):
+        mechanism_of(SMOKED, "channel = [[0.75, 0.25], [0.3333, 0.6666]]")
+
+
+def test_twenty_five_cards_are_drawn_as_their_binomial_distribution() -> None:
+    """Kuk (1990): of 25 cards from one of two packs, 4 and 1 in 5 of them red, the number of red ones is reported."""
+    rows = [[comb(25, red) * 4 ** (red if row else 25 - red) for red in range(26)] for row in (0, 1)]
+    mechanism = mechanism_of(SMOKED, f"channel = {rows}")
+    assert mechanism.certificate().kept == 4**25 == audit_mechanism(mechanism).kept.ratio
+    reports = mechanism.privatize(np.repeat([0, 1], 100_000), seeded(7)).values.reshape(2, -1)
+    for row, seen in zip(rows, reports, strict=True):
+        expected = np.array(row, dtype=float) / 5**25
+        likely = expected > 1e-4
+        error = np.sqrt(expected * (1 - expected) / 100_000)
+        assert np.all(np.abs(np.bincount(seen, minlength=26) / 100_000 - expected)[likely] < 4.5 * error[likely])
 
 
 def test_rappors_bits_have_the_probabilities_of_its_paper() -> None:
@@ -154,7 +176,7 @@ def test_what_is_no_channel_is_refused_in_a_line(subtests: pytest.Subtests) -> N
         ("channel = [[3, 1], [0, 0]]", r"channel\[1\] must be weights"),
         ("channel = [[3, 0], [1, 0]]", "output 1 of the channel is said of no value"),
         ("channel = [[3, 1], [3, 1]]", "the same law for every value"),
-        ("channel = [[3, -1], [1, 3]]", "whole number between 0 and"),
+        ("channel = [[3, -1], [1, 3]]", "weights of at least 0"),
         ("channel = [[3, 1], [1, 3]]\nnames = ['u', 'u']", "names must be 2, one for each output, and differ"),
         ("channel = [[3, 1], [1, 3]]\nrates = { f = 1 }", "rates go with form"),
         ("form = 'rappor'\nrates = { g = 0.5 }", "rates of rappor are f, p, q, got g"),

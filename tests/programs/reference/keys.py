@@ -21,7 +21,7 @@ _TYPES = {
     list[int]: "a list of whole numbers",
     list[Fraction]: "a list of numbers",
     list[list[str]]: "a list of lists of texts",
-    list[list[int]]: "a list of lists of whole numbers",
+    list[list[Fraction]]: "a list of lists of numbers",
 }
 _BEFORE = """Whatever is not marked as needed may be left out. `ldpflow scheme --json-schema` prints these tables for editors,
 with what goes with what. An unknown key is refused. [Which mechanism to name](../../README.md#which-mechanism) stands with the
