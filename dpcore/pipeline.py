@@ -139,6 +139,8 @@ def simulate(scheme: Scheme, people: Any, random: Source, clients: int | None = 
     cost.  Else none is made, and there are no marginals, whose joint law with the statistics cannot be drawn without.
     clients: how many of a population (default: the scheme's number).  Raises SchemeError unless `reporting = "all"`.
     """
+    if getattr(people, "is_dependent", False):  # the exact law given the records, as attributes are not independent
+        people = people.records(clients or scheme.clients, random)
     if scheme.pairs == scheme.grouped or scheme.reporting != "all":
         return simulation.simulate(scheme, people, random, clients)
     if hasattr(people, "records_block"):

@@ -24,7 +24,7 @@ def test_bounds_beyond_a_word_take_two_and_late_ones_are_drawn_again() -> None:
     bound = 3**35  # 5 % of all pairs of words lie beyond the last multiple
     last = (1 << 64) // bound * bound
     pairs = [[last >> 32, last & 0xFFFFFFFF], [(last - 1) >> 32, (last - 1) & 0xFFFFFFFF], [0, 1]]
-    assert Given(sum(pairs, [])).below(bound, 1).tolist() == [bound - 1]
+    assert Given([word for pair in pairs for word in pair]).below(bound, 1).tolist() == [bound - 1]
     assert Given([5, 6]).below(bound, 1).tolist() == [(5 * 2**32 + 6) % bound]
 
 

@@ -6,6 +6,7 @@ alone.  These, `benchmark` and `reproduce`, exist in a checkout only: no wheel c
 
 Modules:
     __main__: entry point of `python -m dpcore.cli`
+    dry_run: `ldpflow dry-run`: repeated simulated rounds of a scheme
     follow_up: `ldpflow scheme --from`: the scheme of a second round
     odds: odds of reports, printed
     options: options that several commands share
@@ -30,6 +31,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dpcore.cli.dry_run import dry_run
 from dpcore.cli.projects import backup, deploy, init, restore, status, up, watch
 from dpcore.cli.queries import export, publish, query, show
 from dpcore.cli.reports import check, key, privatize, receive, serve
@@ -78,6 +80,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (  # as help lists them
     restore,
     scheme,
     plan,
+    dry_run,
     check,
     privatize,
     receive,

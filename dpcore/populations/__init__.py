@@ -14,12 +14,14 @@ Modules:
     proposal: the draft of a scheme from the columns of a file
     records: records from CSV, Parquet and JSON lines
     registry: populations by scheme
+    resampled: respondents drawn from a file of records
+    stated_distributions: distributions that a scheme's `[simulate.NAME]` states
 """
 
 from dpcore.populations.base import Population
 from dpcore.populations.consumer_expenditure import consumer_expenditure
 from dpcore.populations.dialect import Dialect
-from dpcore.populations.distributions import Beta, CategoricalLaw, NumericLaw
+from dpcore.populations.distributions import Beta, CategoricalLaw, NumericLaw, PointsLaw
 from dpcore.populations.records import read_blocks, read_records
 from dpcore.populations.registry import NAMES, by_scheme, respondents_of
 from dpcore.protocol.records.blocks import BLOCK
@@ -31,6 +33,7 @@ __all__ = [
     "CategoricalLaw",
     "Dialect",
     "NumericLaw",
+    "PointsLaw",
     "Population",
     "by_scheme",
     "consumer_expenditure",

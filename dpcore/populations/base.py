@@ -9,15 +9,16 @@ People come in blocks of 65,536, each with a stream of its own, so that they are
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy
 
 from dpcore._random import Source
 from dpcore.errors import SchemeError
 from dpcore.functionals.group import Group
-from dpcore.populations.distributions import CategoricalLaw, Law, NumericLaw, mixture
+from dpcore.populations.distributions import CategoricalLaw, Law, NumericLaw, PointsLaw, mixture
 
 Given = str | Mapping[str, float] | None
 PEOPLE = 1 << 21  # the stream people are drawn from; attributes' reports have 0, 1, 2, ..., the drawn units 2^20
@@ -29,7 +30,9 @@ class Population:
 
     name: the scheme these people answer.
     group: the attribute whose categories have different laws; weights: its category -> probability, summing to one.
-    laws: every other attribute -> group category -> law; one attribute's laws share bounds or categories.
+    laws: every other attribute -> group category -> law, all of one type; those of categories share them.
+    nonresponse: numeric attribute -> share of respondents without an answer, in [0, 1]; answers have the attribute's law.
+    correlations: pairs of numeric attributes -> correlation of the normal scores (a Gaussian copula) within a group.
 
     `given` below is None (everybody), a category of the group attribute, 'ATTRIBUTE=CATEGORY' of any categorical
     attribute, or the shares that groups have, by their categories.
@@ -40,6 +43,8 @@ class Population:
     group: str
     weights: Mapping[str, float]
     laws: Mapping[str, Mapping[str, Law]]
+    nonresponse: Mapping[str, float] = field(default_factory=dict)
+    correlations: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         CategoricalLaw(tuple(self.weights), tuple(self.weights.values()))  # checks them
@@ -51,7 +56,8 @@ class Population:
                     f"laws of {attribute!r} must name the groups {', '.join(self.weights)}, got {', '.join(by_group)}"
                 )
             if len({_domain(law) for law in by_group.values()}) != 1:
-                raise SchemeError(f"laws of {attribute!r} must share their bounds or categories across groups")
+                raise SchemeError(f"laws of {attribute!r} must have one type, and the same categories, in all groups")
+        _factor(self)  # refuses correlations that no distribution has
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -74,13 +80,26 @@ class Population:
         which = generator.choice(len(groups), size=n, p=list(self.weights.values()))
         members = [np.flatnonzero(which == index) for index in range(len(groups))]
         columns: dict[str, Any] = {self.group: _categorical(which, groups)}
+        names, factor = _factor(self)
+        scores = dict(zip(names, scipy.special.ndtr(factor @ generator.standard_normal((len(names), n))), strict=True))
         for attribute, by_group in self.laws.items():
             law = by_group[groups[0]]
-            column = np.empty(n, dtype=np.float64 if isinstance(law, NumericLaw) else np.int64)
+            column = np.empty(n, dtype=np.int64 if isinstance(law, CategoricalLaw) else np.float64)
             for group, people in zip(groups, members, strict=True):
-                column[people] = by_group[group].draw(people.size, generator)
-            columns[attribute] = column if isinstance(law, NumericLaw) else _categorical(column, law.categories)
+                own = by_group[group]
+                if attribute in scores and not isinstance(own, CategoricalLaw):
+                    column[people] = own.quantile(scores[attribute][people])
+                else:
+                    column[people] = own.draw(people.size, generator)
+            if attribute in self.nonresponse:
+                column[generator.random(n) < self.nonresponse[attribute]] = np.nan
+            columns[attribute] = _categorical(column, law.categories) if isinstance(law, CategoricalLaw) else column
         return columns
+
+    @property
+    def is_dependent(self) -> bool:
+        """Whether attributes depend on each other within a group."""
+        return bool(self.correlations)
 
     def records_block(self, block: int, size: int, random: Source) -> dict[str, Any]:
         """Return the `size` people of one block, columns of shape (size,): numbers, and categories as pandas' Categorical.
@@ -99,13 +118,13 @@ class Population:
         """
         if cells < 1 or not lower < upper:
             raise SchemeError(f"cells must be at least 1 and lower below upper, got {cells}, {lower}, {upper}")
-        cumulated = self.truth(attribute, given).cdf(np.linspace(lower, upper, cells + 1))
+        cumulated = self.truth(attribute, given).below(np.linspace(lower, upper, cells + 1))
         cumulated[0], cumulated[-1] = 0.0, 1.0
         return np.diff(cumulated)
 
     def range_probabilities(self, attribute: str, edges: Sequence[float], given: str | None = None) -> np.ndarray:
         """Return the probabilities, shape (k + 1,), of the ranges that k rising numbers part."""
-        return np.diff(self.truth(attribute, given).cdf(np.asarray(edges)), prepend=0.0, append=1.0)
+        return np.diff(self.truth(attribute, given).below(np.asarray(edges)), prepend=0.0, append=1.0)
 
     def probabilities(self, attribute: str, categories: Sequence[str], given: str | None = None) -> np.ndarray:
         """Return the probabilities of the categories, in their order, shape (k,).
@@ -121,13 +140,13 @@ class Population:
             )
         return np.array([true.get(category, 0.0) for category in categories])
 
-    def truth(self, attribute: str, given: Given = None) -> NumericLaw:
-        """Return the law of a numeric attribute: lower, upper, pdf, cdf, quantile, derivative, breakpoints."""
+    def truth(self, attribute: str, given: Given = None) -> NumericLaw | PointsLaw:
+        """Return the law of a numeric attribute among those who answer: a density's, or of points."""
         by_group = self._laws(attribute)
         parts = []
         for group, share in self.shares(given).items():
             law = by_group[group]
-            if not isinstance(law, NumericLaw):
+            if isinstance(law, CategoricalLaw):
                 raise SchemeError(
                     f"{attribute!r} is categorical in population {self.name!r}; ask for its probabilities"
                 )
@@ -194,4 +213,21 @@ def _certain(category: str, categories: tuple[str, ...]) -> CategoricalLaw:
 
 
 def _domain(law: Law) -> tuple[Any, ...]:
-    return (law.lower, law.upper) if isinstance(law, NumericLaw) else law.categories
+    return law.categories if isinstance(law, CategoricalLaw) else (type(law).__name__,)
+
+
+def _factor(population: Population) -> tuple[list[str], np.ndarray]:
+    """The correlated attributes, and the Cholesky factor of their normal scores' correlations."""
+    names = list(dict.fromkeys(name for pair in population.correlations for name in pair))
+    laws = {name: next(iter(by_group.values())) for name, by_group in population.laws.items()}
+    numeric = {name for name, law in laws.items() if not isinstance(law, CategoricalLaw)}
+    matrix = np.eye(len(names))
+    for (first, second), correlation in population.correlations.items():
+        if first == second or not {first, second} <= numeric:
+            raise SchemeError(f"correlations are of two numeric attributes, got {first} and {second}")
+        place = names.index(first), names.index(second)
+        matrix[place] = matrix[place[::-1]] = correlation
+    try:
+        return names, np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        raise SchemeError("correlations must be those of some distribution: below 1, and consistent") from None

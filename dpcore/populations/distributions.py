@@ -21,6 +21,7 @@ from dpcore.errors import SchemeError
 
 _TOLERANCE = 1e-9  # how far probabilities written as decimals may be from summing to one
 _HALVINGS = 64  # bisection steps: 2^-64 of the interval is below the spacing of doubles anywhere inside it
+_TAIL = 1e-12  # mass of a distribution of scipy that is cut off at either end
 _PIECES = 64  # pieces of the interval on which a truth is integrated; each holds a smooth arc of every density we ship
 
 
@@ -131,6 +132,10 @@ class NumericLaw:
         mixed = np.clip(self._mix(lambda component: component.cdf(x)), 0.0, 1.0)
         return np.where(np.asarray(x) >= self.upper, 1.0, mixed)
 
+    def below(self, x: Any) -> np.ndarray:
+        """Return the probability of less than x (any shape): that of at most x, as there are no point masses."""
+        return self.cdf(x)
+
     def quantile(self, t: Any) -> np.ndarray:
         """Return the x with cdf(x) = t, for t in [0, 1] (any shape); by bisection, to the last bits."""
         t = np.asarray(t, dtype=np.float64)
@@ -166,7 +171,7 @@ class NumericLaw:
     @cached_property
     def breakpoints(self) -> np.ndarray:
         """Ends of the pieces to integrate over, shape (k,), increasing, from lower to upper."""
-        ends = [end for _, component in self.components for end in component.support()]
+        ends = [end for _, part in self.components for end in (*part.support(), *getattr(part, "breakpoints", ()))]
         return np.unique(np.concatenate([np.linspace(self.lower, self.upper, _PIECES + 1), ends]))
 
     def draw(self, n: int, generator: np.random.Generator) -> np.ndarray:
@@ -234,6 +239,102 @@ class ClippedLaw:
         return np.clip(self.law.quantile(t), self.lower, self.upper)
 
 
+@dataclass(frozen=True, eq=False)
+class Truncated:
+    """A distribution of scipy as a component of a law, between two bounds that hold all but 1e-12 of its mass.
+
+    distribution: a frozen continuous distribution of `scipy.stats`.
+    """
+
+    distribution: Any
+
+    def support(self) -> tuple[float, float]:
+        return float(self.breakpoints[0]), float(self.breakpoints[-1])
+
+    @cached_property
+    def breakpoints(self) -> np.ndarray:
+        """Quantiles between which the density is integrated, shape (k,), increasing."""
+        tails = np.geomspace(_TAIL, 1e-2, 12)
+        return np.unique(
+            self.distribution.ppf(np.concatenate([tails, np.linspace(0, 1, _PIECES + 1)[1:-1], 1 - tails]))
+        )
+
+    def pdf(self, x: Any) -> np.ndarray:
+        """Return the density at x (any shape), per unit of x."""
+        return np.asarray(self.distribution.pdf(x))
+
+    def cdf(self, x: Any) -> np.ndarray:
+        """Return the probability of at most x (any shape)."""
+        return np.asarray(self.distribution.cdf(x))
+
+    def rvs(self, size: int, random_state: np.random.Generator) -> np.ndarray:
+        """Return independent draws, shape (size,)."""
+        return np.clip(self.distribution.rvs(size, random_state=random_state), *self.support())
+
+
+@dataclass(frozen=True, eq=False)
+class PointsLaw:
+    """Finitely many values, each with a probability: a numeric distribution without a density.
+
+    values: (k,) increasing, in the attribute's units.  probabilities: (k,), above 0; they sum to one.
+    """
+
+    values: np.ndarray
+    probabilities: np.ndarray
+
+    def __post_init__(self) -> None:
+        _check_probabilities(self.probabilities.tolist(), "probabilities of a law's values")
+
+    @classmethod
+    def of(cls, values: Any, probabilities: Any) -> PointsLaw:
+        """Return the law of values in any order, (k,); those that repeat are one."""
+        distinct, places = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
+        mass = np.bincount(places, weights=probabilities)
+        return cls(distinct[mass > 0], mass[mass > 0] / mass.sum())
+
+    @property
+    def lower(self) -> float:
+        return float(self.values[0])
+
+    @property
+    def upper(self) -> float:
+        return float(self.values[-1])
+
+    def cdf(self, x: Any) -> np.ndarray:
+        """Return the probability of at most x (any shape)."""
+        return self._cumulated[np.searchsorted(self.values, x, side="right")]
+
+    def below(self, x: Any) -> np.ndarray:
+        """Return the probability of less than x (any shape)."""
+        return self._cumulated[np.searchsorted(self.values, x, side="left")]
+
+    def quantile(self, t: Any) -> np.ndarray:
+        """Return the smallest value with cdf(x) >= t, t in [0, 1] (any shape)."""
+        places = np.searchsorted(self._cumulated[1:], np.asarray(t) - _TOLERANCE, side="left")
+        return self.values[np.minimum(places, len(self.values) - 1)]
+
+    def draw(self, n: int, generator: np.random.Generator) -> np.ndarray:
+        """Return n independent draws, shape (n,)."""
+        return generator.choice(self.values, size=n, p=self.probabilities)
+
+    def pdf(self, x: Any) -> np.ndarray:
+        """Raise SchemeError: points have no density."""
+        raise SchemeError("values at points have no density")
+
+    def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
+        """Raise SchemeError: points have no density."""
+        return self.pdf(order)  # type: ignore[return-value]
+
+    def clipped(self, lower: float, upper: float) -> PointsLaw:
+        """Return the law of the values brought to [lower, upper]."""
+        return PointsLaw.of(np.clip(self.values, lower, upper), self.probabilities)
+
+    @cached_property
+    def _cumulated(self) -> np.ndarray:
+        cumulated = np.cumsum(self.probabilities)
+        return np.append(0.0, cumulated / cumulated[-1])
+
+
 @dataclass(frozen=True)
 class CategoricalLaw:
     """Probabilities of categories, in the order of `categories`."""
@@ -254,15 +355,20 @@ class CategoricalLaw:
         return generator.choice(len(self.categories), size=n, p=self.probabilities)
 
 
-Law = NumericLaw | CategoricalLaw
+Law = NumericLaw | PointsLaw | CategoricalLaw
 
 
-def mixture(parts: list[tuple[float, NumericLaw]]) -> NumericLaw:
-    """Return the mixture of laws on one interval; parts of weight zero are left out."""
-    components = tuple((share * weight, part) for share, law in parts if share > 0 for weight, part in law.components)
+def mixture(parts: list[tuple[float, NumericLaw | PointsLaw]]) -> NumericLaw | PointsLaw:
+    """Return the mixture of laws, all with densities or all of points; parts of weight zero are left out."""
+    points = [(share, law) for share, law in parts if isinstance(law, PointsLaw)]
+    if points:
+        values = np.concatenate([law.values for _, law in points])
+        return PointsLaw.of(values, np.concatenate([share * law.probabilities for share, law in points]))
+    laws = [(share, law) for share, law in parts if isinstance(law, NumericLaw)]
+    components = tuple((share * weight, part) for share, law in laws if share > 0 for weight, part in law.components)
     total = sum(weight for weight, _ in components)
-    first = parts[0][1]
-    return NumericLaw(first.lower, first.upper, tuple((weight / total, part) for weight, part in components))
+    bounds = min(law.lower for _, law in laws), max(law.upper for _, law in laws)
+    return NumericLaw(*bounds, tuple((weight / total, part) for weight, part in components))
 
 
 def _check_probabilities(values: Any, what: str, above: float = -1.0) -> None:

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 
 from dpcore.errors import SchemeError
 from dpcore.populations.base import Population
 from dpcore.populations.consumer_expenditure import consumer_expenditure
 from dpcore.populations.default_population import default_population
+from dpcore.populations.dialect import Dialect
+from dpcore.populations.resampled import Resampled
 from dpcore.protocol.scheme import Scheme
 
 _BY_SCHEME: Mapping[str, Callable[[], Population]] = MappingProxyType({"consumer_expenditure": consumer_expenditure})
 NAMES = tuple(_BY_SCHEME)
 
 
-def respondents_of(scheme: Scheme) -> Population:
-    """Return the simulated respondents of a scheme: those of its name where they have all that it asks, else default ones."""
+def respondents_of(scheme: Scheme, like: Path | None = None, dialect: Dialect = Dialect()) -> Population | Resampled:
+    """Return the simulated respondents of a scheme.
+
+    like: a file of records they are drawn from, written as `dialect` says.  Without one they are those that the scheme's
+    `simulate` states, else those of its name where they have all that it asks, else default ones.
+    Raises SchemeError or InvalidRecord.
+    """
+    if like is not None:
+        return Resampled(scheme, like, dialect)
+    if scheme.simulate:
+        return default_population(scheme)
     asked = {question.name for attribute in scheme.reported.values() for question in attribute.questions}
     if scheme.name in _BY_SCHEME and asked <= set(by_scheme(scheme.name).attributes):
         return by_scheme(scheme.name)

@@ -25,7 +25,7 @@ from dpcore.privacy.budget import Budget
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.domain import pairs
 from dpcore.protocol.records.arrow_columns import as_columns
-from dpcore.protocol.syntax import canonical
+from dpcore.protocol.syntax import canonical, toml_writer
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -37,6 +37,8 @@ class Scheme:
     pairs: of which two the joint counts are kept (`pairs`).
     draws: the version of what makes answers of a client's words; a memoized answer is the same for life
     only while it is, so that the digest, which every keyed stream is labelled with, covers it.
+
+    simulate: distributions of a dry run's respondents, as the file states them; they are no part of the digest.
 
     Raises SchemeError from `from_toml` for anything the contract does not allow.
     """
@@ -50,6 +52,7 @@ class Scheme:
     attributes: Mapping[str, Attribute]
     labels: Mapping[str, Attribute] = field(default_factory=lambda: MappingProxyType({}))
     draws: int = 1
+    simulate: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_toml(cls, source: str | Path) -> Scheme:
@@ -65,6 +68,11 @@ class Scheme:
     def canonical(self) -> str:
         """The scheme with every default resolved, as TOML; what the digest is taken of."""
         return canonical.write({each.name: getattr(self, each.name) for each in fields(self)})
+
+    @property
+    def text(self) -> str:
+        """The canonical text with the distributions of dry runs, from which this scheme is read again."""
+        return self.canonical + (f"\n{toml_writer.dumps({'simulate': self.simulate})}" if self.simulate else "")
 
     @cached_property
     def digest(self) -> str:

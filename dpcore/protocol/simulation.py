@@ -131,18 +131,18 @@ def _said_by_population(
 
 def cell_law(attribute: Attribute, people: Any, given: str | None = None) -> np.ndarray:
     """Return the probabilities of an attribute's input cells among people, or a group of them, shape (inputs,)."""
-    if attribute.has_density:
-        bounds, silent = (float(attribute.lower), float(attribute.upper)), len(attribute.categories)
-        cells = len(attribute.cells) - silent
-        law = people.cell_probabilities(attribute.name, *bounds, cells, given=given)
-        return np.append(law, np.zeros(attribute.mechanism.inputs - cells))
     law = np.zeros(attribute.mechanism.inputs)
-    law[attribute.cells] = category_law(attribute, people, given)
+    if attribute.has_density:
+        bounds, cells = (float(attribute.lower), float(attribute.upper)), len(attribute.cells)
+        answers = people.cell_probabilities(attribute.name, *bounds, cells - len(attribute.categories), given=given)
+        law[attribute.cells] = _with_nonresponse(attribute, people, answers, cells)
+    else:
+        law[attribute.cells] = category_law(attribute, people, given)
     return law
 
 
 def category_law(attribute: Attribute, people: Any, given: str | None = None) -> np.ndarray:
-    """Return the probabilities of an attribute's categories or points, shape (k,); simulated people are never silent.
+    """Return the probabilities of an attribute's categories or points, shape (k,), the share without an answer last.
 
     A point has whom it is the nearest to: cells of half the points' common step are its own up to the middle between points.
     Raises SchemeError where that makes too many cells.
@@ -153,7 +153,7 @@ def category_law(attribute: Attribute, people: Any, given: str | None = None) ->
         law = np.asarray(
             people.range_probabilities(attribute.name, [float(edge) for edge in attribute.bins], given=given)
         )
-        return np.append(law, np.zeros(len(attribute.categories) - len(law)))
+        return _with_nonresponse(attribute, people, law, len(attribute.categories))
     if not attribute.is_numeric:
         return np.asarray(people.probabilities(attribute.name, attribute.categories, given=given))
     points = attribute.points or ()
@@ -170,11 +170,21 @@ def category_law(attribute: Attribute, people: Any, given: str | None = None) ->
         attribute.name, float(attribute.lower), float(attribute.upper), cells, given=given
     )
     law = np.add.reduceat(np.asarray(masses), [0, *ends])
-    return np.append(law, np.zeros(len(attribute.categories) - len(points)))
+    return _with_nonresponse(attribute, people, law, len(attribute.categories))
+
+
+def _with_nonresponse(attribute: Attribute, people: Any, law: np.ndarray, size: int) -> np.ndarray:
+    """The law of the answers followed by the share without one, where the attribute has a category for it."""
+    silent = getattr(people, "nonresponse", {}).get(attribute.name, 0.0) if attribute.missing == "category" else 0.0
+    rest = np.zeros(size - len(law))
+    rest[:1] = silent
+    return np.append(law * (1 - silent), rest)
 
 
 def together(attribute: Attribute, people: Any, given: str | None = None) -> np.ndarray:
     """Return the joint law of two columns that are asked together, (k_1, k_2); within a group they are independent."""
+    if hasattr(people, "joint_probabilities"):
+        return np.asarray(people.joint_probabilities(attribute, given))
     laws = (
         share * np.outer(*(cell_law(side, people, group) for side in attribute.sides))
         for group, share in people.shares(given).items()

@@ -133,6 +133,15 @@ class Run:
         return _scheme(wire.location(self.plan.scheme_file).read_text(encoding="utf-8"))
 
     @property
+    def respondents(self) -> Any:
+        """The simulated respondents of a dry run."""
+        from dpcore.populations.registry import respondents_of  # with scipy, which most steps do not need
+
+        return respondents_of(
+            self.scheme, wire.location(self.plan.input) if self.plan.input else None, self.plan.dialect
+        )
+
+    @property
     def random(self) -> Source:
         """What its people draw with: seeded where they are simulated or rehearse, else the operating system's."""
         seed = self.rehearsal_seed if self.plan.is_rehearsal else self.plan.seed

@@ -133,6 +133,9 @@ class Who(Written):
     clients: int | None = option(
         None, "How many simulated people: a trial. Default: the scheme's number.", least=1, most=MOST_CLIENTS
     )
+    like: Path | None = option(
+        None, "A trial: respondents drawn from this file of records, whose values are the truth."
+    )
     records: Path | None = option(
         None, "Real records instead, one client each: CSV, Parquet, Arrow, JSON lines, Excel and others."
     )

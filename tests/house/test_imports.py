@@ -81,6 +81,9 @@ SLOW = {
     "ldpflow plan pets.toml --aim income:mean --epsilon 1 --error 300": (
         f"typer dpcore.audit rich numpy pyarrow {SCIPY} {READS} dpcore.rounds.planning"
     ),
+    "ldpflow dry-run pets.toml --clients 100 --rounds 1": (
+        f"typer rich numpy pandas pyarrow {SCIPY} {READS} dpcore.rounds.planning"
+    ),
     "ldpflow benchmark coverage --help": f"typer {STUDIES} dpcore.audit scipy.special",
 }
 FLOWS = {  # beside what Prefect loads
@@ -190,7 +193,9 @@ def test_what_is_dear_is_loaded_where_it_is_needed(loads: Callable[[int], dict[s
 def test_the_table_has_every_command_and_every_flow() -> None:
     from dpcore.cli import app
 
-    commands = {command.callback.__name__ for command in app.registered_commands if command.callback} | {"benchmark"}
+    commands = {
+        command.callback.__name__.replace("_", "-") for command in app.registered_commands if command.callback
+    } | {"benchmark"}
     done = [name.split() for entries, *_ in TABLE for name in entries]
     assert {words[1] for words in done if words[0] == "ldpflow"} - {"--help"} == commands
     modules = (path.relative_to(ROOT / "flows").with_suffix("") for path in (ROOT / "flows").rglob("*.py"))

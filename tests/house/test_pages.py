@@ -75,12 +75,14 @@ def test_a_link_to_nothing_is_seen() -> None:
     assert broken("README.md", links) == ["no.svg", "README.md#nothing"]
 
 
-COMMAND = re.compile(r"(?:^\$ |^|`)(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?(ldpflow|make) ([a-z]+)\b", re.MULTILINE)
+COMMAND = re.compile(
+    r"(?:^\$ |^|`)(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?(ldpflow|make) ([a-z]+(?:-[a-z]+)*)\b", re.MULTILINE
+)
 
 
 def test_what_a_page_names_there_is() -> None:
     """Commands of `ldpflow`, and verbs of the Makefile, where a line of a block or a text in code begins with one."""
-    commands = {command.callback.__name__ for command in cli.app.registered_commands}  # type: ignore[union-attr]
+    commands = {command.callback.__name__.replace("_", "-") for command in cli.app.registered_commands}  # type: ignore[union-attr]
     commands |= {group.name for group in cli.app.registered_groups}  # type: ignore[misc]
     verbs = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     there = {"ldpflow": commands, "make": verbs}

@@ -14,6 +14,7 @@ from dpcore.populations import (
     Beta,
     CategoricalLaw,
     NumericLaw,
+    PointsLaw,
     Population,
     by_scheme,
     consumer_expenditure,
@@ -187,8 +188,8 @@ def test_what_cannot_be_is_refused(subtests: pytest.Subtests) -> None:
         (lambda: two_groups(x={"left": BETA}), "must name the groups left, right"),
         (lambda: two_groups(side={"left": BETA, "right": BETA}), "group attribute"),
         (
-            lambda: two_groups(x={"left": BETA, "right": NumericLaw(0.0, 2.0, ((1.0, Beta(3, 3, 0, 2)),))}),
-            "share their bounds",
+            lambda: two_groups(x={"left": BETA, "right": PointsLaw.of([0.5], [1])}),
+            "must have one type, and the same categories, in all groups",
         ),
     ]:
         with subtests.test(call=call, message=message), pytest.raises(SchemeError, match=message):

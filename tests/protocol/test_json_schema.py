@@ -102,7 +102,7 @@ def test_a_stated_channel_needs_no_epsilon_and_others_do() -> None:
     ):
         CHECK.validate(tomllib.loads(STATED + said))
         CHECK.validate(tomllib.loads(Scheme.from_toml(STATED + said + "\n").canonical))
-    for wrong in (STATED, STATED + 'channel = [["3"]]', STATED.replace('mechanism = "stated"\n', "")):
+    for wrong in (STATED, STATED + "channel = [[true]]", STATED.replace('mechanism = "stated"\n', "")):
         with pytest.raises(jsonschema.ValidationError):
             CHECK.validate(tomllib.loads(wrong))
 

@@ -14,7 +14,7 @@ BEYOND = {
     f'type = "categorical"\nepsilon = 1\ncategories = [{MANY}]': "categories must be at most 10,000, got 10,001",
     'type = "numeric"\nepsilon = 1\nlower = 0\nupper = 1e100': "upper must be a number with at most 40 digits and two in",
     STATED
-    + "rates = { yes = 0.1234567890123456789, no = 0.1 }": "rates of forced_response must have a common denominator of at most 2\\^62.*fewer digits",
+    + "rates = { yes = 0.1234567890123456789, no = 0.1 }": "a common denominator of at most 2\\^62.*fewer digits",
     'type = "boolean"\nepsilon = 1\ncategories = ["no", "yes"]': 'categories goes with type = "categorical", got',
     'type = "bool"\nepsilon = 1': "type must be one of .*boolean",
 }

@@ -6,6 +6,7 @@ value and what would be accepted; it never shows a record.
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from dpcore.protocol.syntax import attribute_table, attribute_types, keys, toml_
 FORMAT = 1
 DRAWS = 1  # how words become answers: labels of keyed streams, order of draws; another version, another digest
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")  # an attribute's has no dash: it names columns
+SIMULATE = "simulate"  # distributions of dry runs: nothing that clients are told, and no part of the digest
 _TOP_KEYS = tuple(key.name for key in keys.SCHEME)  # in the order of the canonical text
 
 
@@ -34,6 +36,12 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
             f"draws must be {DRAWS}, the version of how answers are drawn here, got {draws!r}; read this scheme with an "
             "ldpflow that draws so, or answers that were paid for would be drawn anew"
         )
+    simulate = document.get(SIMULATE, {})
+    if not isinstance(simulate, Mapping):
+        raise SchemeError(
+            f"{SIMULATE} must have a table for each attribute whose distribution it states, got {simulate!r}"
+        )
+    document = {key: value for key, value in document.items() if key != SIMULATE}
     keys.check_known(document, _TOP_KEYS, "the scheme")
     entries = keys.read(keys.SCHEME, document)
     if not _NAME.fullmatch(entries["name"]):
@@ -58,11 +66,21 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
     del entries["format"]
     return entries | {
         "draws": draws,
+        SIMULATE: _as_texts(simulate),
         "pairs": pairs.read(entries["pairs"], attributes, math.prod(label.shape(labels))),
         "functionals": functionals,
         "attributes": MappingProxyType(attributes),
         "labels": labels,
     }
+
+
+def _as_texts(value: Any) -> Any:
+    """A table with its dates as texts, so that it can be written as schemes are."""
+    if isinstance(value, Mapping):
+        return {key: _as_texts(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_as_texts(entry) for entry in value]
+    return value.isoformat() if isinstance(value, (datetime.date, datetime.time)) else value
 
 
 def check_clients(clients: Any) -> None:

@@ -40,6 +40,10 @@ def json_schema() -> dict[str, Any]:
         "propertyNames": {"pattern": NAME.pattern},
         "additionalProperties": _table(keys.LABEL),
     }
+    document["properties"]["simulate"] = {
+        "type": "object",
+        "description": "distributions of the respondents of a dry run, a table for each attribute; no part of the digest",
+    }
     return {"$schema": "http://json-schema.org/draft-07/schema#", "title": "A scheme of ldpflow", **document}
 
 

@@ -1,7 +1,7 @@
 """Writes TOML in one spelling: what a scheme's digest is taken of, so that it must never change.
 
-Tables of tables, texts, whole numbers, true and false, and lists of these; a list has a line for each entry.  The reader is
-the standard library's.
+Tables of tables, texts, whole numbers, true and false, and lists of these; a list has a line for each entry, and a table in a
+list is one line.  The reader is the standard library's.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ def _value(value: Any, depth: int) -> str:
     if isinstance(value, (list, tuple)):
         lines = "".join(f"{'    ' * (depth + 1)}{_value(entry, depth + 1)},\n" for entry in value)
         return f"[\n{lines}{'    ' * depth}]" if value else "[]"
+    if isinstance(value, Mapping):  # in a list
+        return f"{{ {', '.join(f'{_key(key)} = {_value(entry, depth)}' for key, entry in value.items())} }}"
     raise TypeError(f"no scheme holds a {type(value).__name__}")
 
 

@@ -15,7 +15,7 @@ Modules:
     joint: pictures of two attributes
     picture_kind: what a kind of picture is
     style: the style of all pictures
-    truth: true values of simulated populations
+    truth: true values of simulated respondents, and the picture of dry runs
 """
 
 from dpcore.results.plots.attribute import PICTURES, attribute_pictures

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from itertools import zip_longest
 from typing import Any
@@ -280,21 +281,17 @@ def _truth_rows(
         return  # no law of one number, and no estimate to be true
     if attribute.has_density:
         yield from _numeric_truths(attribute, asked, population.truth(name, whom), estimate, given)
-        yield from ((name, given, f"frequency({category})", None, 0.0) for category in attribute.categories)
+        silent = getattr(population, "nonresponse", {}).get(name, 0.0)
+        yield from ((name, given, f"frequency({category})", None, silent) for category in attribute.categories)
     else:
         probabilities = category_law(attribute, population, whom)
         for category, value in zip(attribute.categories, probabilities, strict=True):
             yield name, given, f"frequency({category})", None, float(value)
         numbers = np.asarray(attribute.values or ())
+        answered = probabilities[: len(numbers)] / max(probabilities[: len(numbers)].sum(), np.finfo(float).tiny)
         for text in asked:
             functional = parse(text)
-            yield (
-                name,
-                given,
-                str(functional),
-                None,
-                functional.of_probabilities(probabilities[: len(numbers)], numbers),
-            )
+            yield name, given, str(functional), None, functional.of_probabilities(answered, numbers)
 
 
 def _whom(scheme: Scheme, population: Any, group: Group) -> Any:
@@ -317,10 +314,15 @@ def _numeric_truths(
     attribute: Attribute, asked: list[str], truth: Any, estimate: Any, given: str
 ) -> Iterator[tuple[Any, ...]]:
     name, truth = attribute.name, truth.clipped(attribute.lower, attribute.upper)
-    if estimate is not None:
+    points = truth if hasattr(truth, "probabilities") else None
+    if estimate is not None and points is None:
         x = estimate.to_frame(POINTS)["x"].to_numpy()
         for point, value in zip(x, truth.pdf(x), strict=True):
             yield name, given, "density", float(point), float(value)
     for text in asked:
         functional = parse(text)
-        yield name, given, str(functional), None, functional.value(truth)
+        with suppress(SchemeError):  # of what a distribution of points, or without derivatives, does not have
+            value = (
+                functional.of_probabilities(points.probabilities, points.values) if points else functional.value(truth)
+            )
+            yield name, given, str(functional), None, value

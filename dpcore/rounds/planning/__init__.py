@@ -3,6 +3,7 @@
 Modules:
     aims: aims, forecasts and plans
     assumed_population: the population that a plan assumes
+    dry_runs: repeated simulated rounds, and how far estimates are from the truth
     expected_aggregate: the expected aggregate
     joint_plan: plans for two attributes
     lower_bound: the error that no mechanism can beat

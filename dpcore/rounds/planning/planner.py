@@ -33,6 +33,7 @@ from dpcore.functionals import Cdf, parse
 from dpcore.mechanisms.calibration import purposes
 from dpcore.mechanisms.categorical.randomized_response import RandomizedResponse
 from dpcore.mechanisms.registry import BY_KIND, options_of
+from dpcore.populations.default_population import default_population
 from dpcore.populations.registry import NAMES, by_scheme
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
@@ -79,8 +80,9 @@ class Planner:
         scheme.check_asked()
         text = source if isinstance(source, str) and "\n" in source else Path(source).read_text(encoding="utf-8")
         document = tomllib.loads(text, parse_float=str)
-        if population is None and scheme.name in NAMES:
-            population = by_scheme(scheme.name)
+        document.pop("simulate", None)  # of dry runs, and no part of a redesigned scheme
+        if population is None and (scheme.simulate or scheme.name in NAMES):
+            population = default_population(scheme) if scheme.simulate else by_scheme(scheme.name)
         return cls(MappingProxyType(document), population, share / design_effect)
 
     def plan(

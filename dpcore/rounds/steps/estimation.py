@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dpcore import pipeline, populations, wire
+from dpcore import pipeline, wire
 from dpcore.errors import NotEstimable, TooFewClients
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.results import warehouse
@@ -30,7 +30,7 @@ def estimate(run: Run) -> Path:
     aggregate = wire.read_aggregate(run.aggregate, scheme)
     if aggregate.is_empty:
         raise NotEstimable(f"no report of round {plan.round} was accepted; nothing can be estimated")
-    people = populations.respondents_of(scheme) if plan.source == "simulated" else None
+    people = run.respondents if plan.source == "simulated" else None
     found = pipeline.estimate_all(
         aggregate, plan.min_clients, population_margins.of(run), hide_labels=_told_before(run, aggregate)
     )

@@ -5,6 +5,7 @@ What cannot be carried out is refused with nothing written; that real people are
 
 from __future__ import annotations
 
+import json
 import secrets
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -88,17 +89,22 @@ def prepare(
     it = named(scheme, round_=round_, day=day, **told)
     asked, parsed, round_, source, data = it.asked, it.scheme, it.round, it.source, it.data
     records, reports = (None if path is None else wire.location(path) for path in (asked.records, asked.reports))
+    like = None if asked.like is None else wire.location(asked.like)
     clients, seed, min_clients = asked.clients, asked.seed, asked.min_clients
     is_trial, is_rehearsal, landing = it.is_trial, it.is_rehearsal, it.landing
     if is_rehearsal:
         _check_rehearsal(source, flow_run_id, data, asked.warehouse)
     if source == "simulated":
+        if like is not None or parsed.simulate:
+            populations.respondents_of(parsed, like, asked.dialect)  # refuses what states no respondents
         if parsed.name not in populations.NAMES and clients is seed is None:
             raise SchemeError(
                 f"scheme {parsed.name!r}: say whose answers: --records FILE, --reports FOLDER, or --clients N for a dry run"
             )
         clients = parsed.clients if clients is None else clients
         seed = seed_of(round_) if seed is None else seed
+    elif like is not None:
+        raise SchemeError(f"like is for simulated respondents, got {source}; leave one out")
     elif clients is not None:
         raise SchemeError(f"clients is for simulated people; with {source}, every one of them is one client")
     if records is not None:
@@ -124,6 +130,8 @@ def prepare(
         salt = came.salt
     elif source == "simulated":  # a smaller round is another run
         salt = f"{seed} {clients}" if clients != parsed.clients else str(seed)
+        if like is not None or parsed.simulate:
+            salt += f" {like} {json.dumps(dict(parsed.simulate), sort_keys=True)}"
     else:  # not of a rehearsal's seed: the run_id would give it away, and two rehearsals would share shards
         salt = flow_run_id or secrets.token_hex(16)
     run_id = warehouse.run_id(parsed.digest, round_, salt)
@@ -137,7 +145,7 @@ def prepare(
         scheme_file=str(folder / "scheme.toml"),
         round=round_,
         source=source,
-        input=str((records or reports or Path()).absolute()) if source != "simulated" else "",
+        input=str(file.absolute()) if (file := records or reports or like) else "",
         clients=clients or 0,
         seed=None if is_rehearsal else seed,
         warehouse=str(landing.absolute()),
@@ -159,7 +167,7 @@ def prepare(
     with warehouse.open_for_writing(landing) as connection:  # what is no warehouse is refused before anyone reports
         warehouse.check_free(connection, _claim(plan, parsed))
     _make(folder)
-    wire.write_bytes(folder / "scheme.toml", parsed.canonical.encode(), private=True)
+    wire.write_bytes(folder / "scheme.toml", parsed.text.encode(), private=True)
     if asked.margins is not None:
         wire.write_bytes(folder / population_margins.FILE, wire.location(asked.margins).read_bytes(), private=True)
     if came is not None:

@@ -34,7 +34,7 @@ def privatize_shard(run: Run, shard: int) -> Path:
         keep_memory()
         scheme, clients = run.scheme, run.plan.clients
         blocks = range(shard * SHARD_BLOCKS, min(len(block_sizes(clients)), (shard + 1) * SHARD_BLOCKS))
-        people = populations.respondents_of(scheme)
+        people = run.respondents
         batches = privatization.report_blocks(scheme, people, clients, run.random, blocks)
         wire.write_reports(path, scheme, concatenate(batch for _, batch in batches))
     return path

@@ -1,0 +1,152 @@
+"""`ldpflow dry-run`: what estimates of a scheme are like, found by simulating rounds before anybody is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpcore.cli.options import SchemeArgument, taken_apart
+from dpcore.cli.printing import new_table, progress, relative, show
+from dpcore.rounds.settings import Written
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpcore.protocol.scheme import Scheme
+
+_SHOWN = 30  # quantities of a chart
+
+
+@taken_apart
+def dry_run(
+    scheme: SchemeArgument,
+    clients: Annotated[
+        int | None, typer.Option(min=1, help="Respondents of a round. Default: the scheme's number.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="How many rounds are simulated.")] = 20,
+    like: Annotated[
+        Path | None, typer.Option(help="Draw respondents from this file of records, whose values are the truth.")
+    ] = None,
+    aim: Annotated[str, typer.Option(help='With --error: of what, such as "income: mean".')] = "",
+    error: Annotated[float | None, typer.Option(help="Find how many clients give --aim this standard error.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation.")] = 0,
+    chart: Annotated[Path | None, typer.Option(help="Draw the rounds into this file, .png or .svg.")] = None,
+    *,
+    told: Written,
+) -> None:
+    """Simulate rounds of a scheme; print the error of each estimate and how often its interval covers the true value.
+
+    Respondents are simulated: by default with skewed distributions, else as [simulate.NAME] in the scheme states, or drawn
+    from a file with --like. Nothing is written but the chart.
+
+    Example: ldpflow dry-run data/schemes/consumer_expenditure.toml --clients 20000 --rounds 20
+    """
+    import pandas as pd
+
+    from dpcore import wire
+    from dpcore._random import seeded
+    from dpcore.populations import respondents_of
+    from dpcore.protocol.scheme import Scheme
+    from dpcore.rounds.planning.dry_runs import dry_runs, summary
+
+    if bool(aim) != (error is not None):
+        raise typer.BadParameter("--aim and --error go together")
+    if chart is not None and chart.suffix not in (".png", ".svg"):
+        raise typer.BadParameter(f"--chart must be a .png or .svg file, got {chart}")
+    parsed = Scheme.from_toml(scheme)
+    people = respondents_of(parsed, None if like is None else wire.location(like), told.dialect)
+    number = clients or parsed.clients
+    found = []
+    with progress("simulating rounds", rounds) as advance:
+        for estimates in dry_runs(parsed, people, number, rounds, seeded(seed)):
+            found.append(estimates)
+            advance(1)
+    result = summary(found)
+    show(_table(parsed, result, f"{parsed.name}: {rounds} dry runs of {number:,} clients"))
+    intervals = int(result["intervals"].sum())
+    if intervals:
+        print(
+            f"{100 * result['covered'].sum() / intervals:.1f} % of {intervals:,} intervals cover the true value; 95 % should"
+        )
+    withheld = result[result["withheld"] > 0]
+    for row in withheld.itertuples():
+        print(f"{row.attribute}, {row.quantity}: withheld in {row.withheld} of {row.rounds} rounds")
+    if error is not None:
+        _show_clients(scheme, parsed, people, aim, error)
+    if chart is not None:
+        wire.write_bytes(
+            wire.location(chart), _drawn(parsed, pd.concat(found, ignore_index=True), chart.suffix, number)
+        )
+        print(f"chart      {relative(str(chart))}")
+
+
+def _table(scheme: Scheme, result: pd.DataFrame, title: str) -> Any:
+    table = new_table(title, "attribute", "quantity", "group", "truth", "typical error", "interval length", "covered")
+    before = None
+    for row in result[result["quantity"] != "all estimates"].to_dict("records"):
+        line, sizes = _worded(scheme, {str(key): value for key, value in row.items()})
+        if before not in (None, row["attribute"]):
+            table.add_section()
+        name, before = ("" if row["attribute"] == before else row["attribute"]), row["attribute"]
+        share = f"{row['covered']} of {row['intervals']}" if row["intervals"] else "-"
+        table.add_row(
+            name, line.quantity, line.group, line.value if row["truth"] == row["truth"] else "-", *sizes, share
+        )
+    return table
+
+
+def _worded(scheme: Scheme, row: dict[str, Any]) -> tuple[Any, list[str]]:
+    """How a row reads, and its error and length of the interval with their unit."""
+    from dpcore.results.text.phrases import phrase, read, rounded
+
+    unit = scheme.attributes[row["attribute"]].unit
+    shown = {key: row[key] for key in ("attribute", "given")} | {
+        "estimate": row["truth"],
+        "functional": row["quantity"],
+    }
+    line = read(shown, unit)
+    wording = phrase(row["quantity"], unit)
+    sizes = [wording.factor * row[size] for size in ("error", "length")]
+    return line, [
+        "-" if size != size else f"{rounded(size, size / 10)} {wording.unit_of_difference}".strip() for size in sizes
+    ]
+
+
+def _show_clients(file: Path, scheme: Scheme, people: Any, text: str, error: float) -> None:
+    """How many clients an error needs, as `ldpflow plan` finds it for these respondents."""
+    from dpcore.errors import SchemeError
+    from dpcore.rounds.planning.aims import Aim
+    from dpcore.rounds.planning.planner import Planner
+
+    aim = Aim.parse(text)
+    if aim.attribute not in scheme.attributes:
+        raise SchemeError(f"--aim: no attribute {aim.attribute!r}; the scheme has {', '.join(scheme.attributes)}")
+    budget = scheme.attributes[aim.attribute].budget
+    answer = Planner.read(file, people).plan(aim, epsilon=budget, error=error)
+    print(f"{aim.attribute}, {aim.quantity}: a standard error of {error:g} needs {answer.clients:,} clients")
+
+
+def _drawn(scheme: Scheme, rounds: pd.DataFrame, ending: str, clients: int) -> bytes:
+    """The picture of everyone's estimates; of more than fit, the first."""
+    from dpcore.results.plots import height_for, new_axes, png, svg
+    from dpcore.results.plots.truth import plot_dry_runs
+
+    rows = rounds[(rounds["given"] == "") & rounds["truth"].notna()]
+    keys = rows[["attribute", "quantity"]].drop_duplicates().head(_SHOWN)
+    rows = keys.merge(rows, on=["attribute", "quantity"])
+    lines = {
+        tuple(key): _worded(scheme, dict(zip(keys.columns, key, strict=True)) | _ANY)[0] for key in keys.to_numpy()
+    }
+    names = [
+        f"{attribute}: {lines[attribute, quantity].quantity}"
+        for attribute, quantity in zip(rows["attribute"], rows["quantity"], strict=True)
+    ]
+    figure, axes = new_axes(height=height_for(len(keys)))
+    subtitle = f"{clients:,} clients a round; estimates of all clients"
+    plot_dry_runs(rows.assign(name=names), axes, title=f"Dry runs of {scheme.name}", subtitle=subtitle)
+    return png(figure) if ending == ".png" else svg(figure).encode()
+
+
+_ANY = {"given": "", "truth": 1.0, "error": 1.0, "length": 1.0}  # of a name alone

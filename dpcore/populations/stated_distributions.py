@@ -1,0 +1,156 @@
+"""Distributions that a scheme's `[simulate.NAME]` tables state for the respondents of a dry run.
+
+A number has a `distribution` with its parameters, a `mixture` of such tables, or `values` with `shares`; what lies beyond the
+attribute's bounds is clipped, as real records are.  A category has `shares`, by name or in order.  `missing` is the share
+without an answer.  Tables below `by` replace these in the groups that they name.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy
+
+from dpcore.errors import SchemeError, check_one_of
+from dpcore.populations.distributions import Beta, CategoricalLaw, Component, Law, NumericLaw, PointsLaw, Truncated
+from dpcore.protocol.attribute import MISSING
+from dpcore.protocol.domain import dates
+
+if TYPE_CHECKING:
+    from dpcore.protocol.attribute import Attribute
+
+PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "beta": ("a", "b"),
+    "lognormal": ("median", "sigma"),
+    "normal": ("mean", "sd"),
+    "uniform": (),
+}
+_BOUNDS = ("lower", "upper")  # of beta and uniform: the attribute's where they are left out
+_MOST_POINTS = 1 << 16
+
+
+def law_of(attribute: Attribute, table: Mapping[str, Any], lower: float, upper: float) -> Law | None:
+    """Return the distribution that a table states, None where it states none; raises SchemeError, which names the attribute.
+
+    table: as in a scheme's TOML, decimals as texts.  lower, upper: between which numbers lie where the table names no bounds.
+    """
+    where = f"simulate.{attribute.name}"
+    if attribute.reads_numbers:
+        _check_keys(where, table, ("distribution", "mixture", "values", "shares", *_all_parameters(), "missing", "by"))
+        if "values" in table:
+            return _points(where, attribute, table)
+        if "mixture" in table or "distribution" in table:
+            parts = _parts(where, attribute, table, lower, upper)
+            ends = [end for _, part in parts for end in part.support()]
+            return NumericLaw(min(ends), max(ends), parts)
+        _check_keys(where, table, ("missing", "by"))
+        return None
+    _check_keys(where, table, ("shares", "missing", "by"))
+    return _categories(where, attribute, table) if "shares" in table else None
+
+
+def nonresponse(attribute: Attribute, table: Mapping[str, Any], default: float) -> float:
+    """Return the share of respondents without an answer, 0 where the attribute has no category for it."""
+    if attribute.missing != "category":
+        if "missing" in table:
+            raise SchemeError(
+                f'simulate.{attribute.name}.missing needs missing = "category" in the attribute; leave it out'
+            )
+        return 0.0
+    return _number(f"simulate.{attribute.name}.missing", table.get("missing", default), attribute, 0, 1)
+
+
+def _parts(
+    where: str, attribute: Attribute, table: Mapping[str, Any], lower: float, upper: float
+) -> tuple[tuple[float, Component], ...]:
+    if "mixture" not in table:
+        return ((1.0, _component(where, attribute, table, lower, upper)),)
+    if not isinstance(table["mixture"], Sequence) or not all(isinstance(part, Mapping) for part in table["mixture"]):
+        raise SchemeError(f"{where}.mixture must be a list of tables, each with weight and distribution")
+    weights = np.array([_number(f"{where}.weight", part.get("weight", 1), attribute, 0) for part in table["mixture"]])
+    parts = [
+        _component(where, attribute, {key: value for key, value in part.items() if key != "weight"}, lower, upper)
+        for part in table["mixture"]
+    ]
+    if not weights.sum() > 0:
+        raise SchemeError(f"{where}.mixture must have a part with a weight above 0")
+    return tuple((float(weight), part) for weight, part in zip(weights / weights.sum(), parts, strict=True) if weight)
+
+
+def _component(where: str, attribute: Attribute, table: Mapping[str, Any], lower: float, upper: float) -> Component:
+    name = table.get("distribution")
+    check_one_of(tuple(PARAMETERS), **{f"{where}.distribution": name})
+    own = (*PARAMETERS[str(name)], *(_BOUNDS if name in ("beta", "uniform") else ()))
+    _check_keys(where, table, ("distribution", *own, "missing", "by"))
+    if lacking := [key for key in PARAMETERS[str(name)] if key not in table]:
+        raise SchemeError(f"{where}: {name} needs {', '.join(PARAMETERS[str(name)])}; {lacking[0]} is missing")
+    said = {key: _number(f"{where}.{key}", table[key], attribute) for key in own if key in table}
+    for key in ("a", "b", "sigma", "sd", *(["median"] if name == "lognormal" else [])):
+        if not said.get(key, 1.0) > 0:
+            raise SchemeError(f"{where}.{key} must be above 0, got {said[key]:g}")
+    if name == "normal":
+        return Truncated(scipy.stats.norm(said["mean"], said["sd"]))
+    if name == "lognormal":
+        return Truncated(scipy.stats.lognorm(said["sigma"], scale=said["median"]))
+    ends = said.get("lower", lower), said.get("upper", upper)
+    return Beta(said.get("a", 1.0), said.get("b", 1.0), *ends)
+
+
+def _points(where: str, attribute: Attribute, table: Mapping[str, Any]) -> PointsLaw:
+    _check_keys(where, table, ("values", "shares", "missing", "by"))
+    values = table["values"]
+    if not isinstance(values, list) or not 1 <= len(values) <= _MOST_POINTS:
+        raise SchemeError(f"{where}.values must be a list of numbers")
+    shares = table.get("shares", [1] * len(values))
+    if not isinstance(shares, list) or len(shares) != len(values):
+        raise SchemeError(f"{where}.shares must be a list with a share for each of the {len(values)} values")
+    mass = np.array([_number(f"{where}.shares", share, attribute, 0) for share in shares])
+    if not mass.sum() > 0:
+        raise SchemeError(f"{where}.shares must have one above 0")
+    return PointsLaw.of([_number(f"{where}.values", value, attribute) for value in values], mass)
+
+
+def _categories(where: str, attribute: Attribute, table: Mapping[str, Any]) -> CategoricalLaw:
+    names = [name for name in attribute.categories if attribute.missing != "category" or name != MISSING]
+    shares = table["shares"]
+    if isinstance(shares, list) and len(shares) == len(names):
+        shares = dict(zip(names, shares, strict=True))
+    if not isinstance(shares, Mapping) or not set(shares) <= set(names):
+        raise SchemeError(
+            f"{where}.shares must be a share for each of the {len(names)} categories, by name or in order"
+        )
+    mass = np.array([_number(f"{where}.shares", shares.get(name, 0), attribute, 0) for name in names])
+    if not mass.sum() > 0:
+        raise SchemeError(f"{where}.shares must have one above 0")
+    return CategoricalLaw(tuple(names), tuple((mass / mass.sum()).tolist()))
+
+
+def _number(where: str, value: Any, attribute: Attribute, least: float = -np.inf, most: float = np.inf) -> float:
+    """A finite number, or a date where the attribute holds dates and the key a value of its."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = dates.day_number(value) if attribute.is_date and _is_date(value) else float(value)
+    except (TypeError, ValueError):
+        number = None
+    if number is None or not least <= number <= most or not np.isfinite(number):
+        bounds = f" of at least {least:g}" * (least > -np.inf) + f" and at most {most:g}" * (most < np.inf)
+        raise SchemeError(f"{where} must be a number{bounds}, got {value!r}")
+    return number
+
+
+def _is_date(value: Any) -> bool:
+    return isinstance(value, datetime.date) or (isinstance(value, str) and value.count("-") == 2)
+
+
+def _all_parameters() -> tuple[str, ...]:
+    return (*dict.fromkeys(key for own in PARAMETERS.values() for key in own), *_BOUNDS)
+
+
+def _check_keys(where: str, table: Mapping[str, Any], accepted: Sequence[str]) -> None:
+    for key in table:
+        if key not in accepted:
+            raise SchemeError(f"{where} has an unknown key {key!r}; accepted here are {', '.join(accepted)}")

@@ -1,0 +1,109 @@
+"""Repeated dry runs of a scheme: how far estimates are from the truth, and how often their intervals cover it.
+
+Each round draws new simulated respondents and their reports, by the exact law of the aggregate where that is known, and
+estimates everything as a real round does.  Nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dpcore import pipeline
+from dpcore._random import Source
+from dpcore.errors import SchemeError
+from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
+from dpcore.functionals import parse
+from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.scheme import Scheme
+from dpcore.results.checks.round_checks import every_estimate
+from dpcore.results.tables.round_tables import truths
+from dpcore.rounds.defaults import MIN_CLIENTS
+
+MOST_ROUNDS = 100_000
+_NUMBERS = ["estimate", "low", "high", "truth"]
+KEY = ["attribute", "given", "quantity"]
+
+
+def dry_runs(scheme: Scheme, people: Any, clients: int, rounds: int, random: Source) -> Iterator[pd.DataFrame]:
+    """Yield the estimates of each round: a row by attribute, given and quantity, with estimate, low, high and truth.
+
+    people: simulated respondents, as `populations.respondents_of` returns them.  clients: of a round; groups of fewer than
+    `MIN_CLIENTS` are withheld, as in a real round.  rounds: 1..100,000.  random: of all rounds.
+    estimate, low and high are NaN where the estimate is withheld, and truth where there is none.  Raises SchemeError.
+    """
+    if not 1 <= rounds <= MOST_ROUNDS:
+        raise SchemeError(f"rounds must be a whole number between 1 and {MOST_ROUNDS:,}, got {rounds}")
+    scheme.check_asked()
+    known = None
+    for number in range(rounds):
+        found = _aggregated(scheme, people, clients, random.spawn(number))
+        known = _truths(found, people) if known is None else known
+        yield _estimates(found).merge(known, how="left", on=KEY).astype(dict.fromkeys(_NUMBERS, "float64"))
+
+
+def summary(rounds: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return a row for each quantity of some rounds' estimates, in their order.
+
+    Columns beside attribute, given and quantity: truth; error, the root mean squared distance of estimate and truth; length,
+    the median length of the interval; intervals, how many rounds have one; covered, how many of them contain the truth;
+    withheld, how many rounds have no estimate; rounds.
+    """
+    rows = pd.concat(rounds, ignore_index=True)
+    rows = rows.assign(
+        square=(rows["estimate"] - rows["truth"]) ** 2,
+        length=rows["high"] - rows["low"],
+        covered=(rows["low"] <= rows["truth"]) & (rows["truth"] <= rows["high"]),
+        withheld=rows["estimate"].isna(),
+    )
+    found = rows.groupby(KEY, sort=False).agg(
+        truth=("truth", "first"),
+        error=("square", "mean"),
+        length=("length", "median"),
+        intervals=("length", "count"),
+        covered=("covered", "sum"),
+        withheld=("withheld", "sum"),
+        rounds=("withheld", "size"),
+    )
+    return found.assign(error=np.sqrt(found["error"])).reset_index()
+
+
+def _aggregated(scheme: Scheme, people: Any, clients: int, random: Source) -> pipeline.Round:
+    drawn = pipeline.simulate if scheme.reporting == "all" else _collected
+    return pipeline.estimate_all(drawn(scheme, people, random, clients), MIN_CLIENTS)
+
+
+def _collected(scheme: Scheme, people: Any, random: Source, clients: int) -> Aggregate:
+    return pipeline.collect(scheme, people, clients, random)
+
+
+def _truths(round_: pipeline.Round, people: Any) -> pd.DataFrame:
+    """What is true of the respondents, of every quantity but densities; the same in every round."""
+    known = truths(replace(round_, estimates={}), people)
+    return known.rename(columns={"value": "truth"})[[*KEY, "truth"]].drop_duplicates(KEY)
+
+
+def _estimates(round_: pipeline.Round) -> pd.DataFrame:
+    rows = []
+    for estimate in every_estimate(round_):
+        if isinstance(estimate, FrequencyEstimate):
+            ends = zip(estimate.categories, estimate.values, estimate.low, estimate.high, strict=True)
+            whose = estimate.attribute, estimate.given
+            rows += [(*whose, f"frequency({category})", *numbers) for category, *numbers in ends]
+    results = [(name, "", found) for name, found in round_.functionals.items()]
+    results += [(group.attribute, group.given, group.functionals) for group in round_.groups]
+    for attribute, given, functionals in results:
+        asked = {str(parse(name)) for name in round_.aggregate.scheme.attributes[attribute].functionals}
+        rows += [
+            (attribute, given, result.functional, result.value, result.low, result.high)
+            for result in functionals
+            if result.functional in asked  # point masses at a bound are reported in the rounds that show one
+        ]
+    rows += [(name, "", "all estimates", None, None, None) for name in round_.unavailable]
+    order = list(round_.aggregate.scheme.attributes)
+    rows.sort(key=lambda row: (order.index(row[0]), row[1] != ""))
+    return pd.DataFrame(rows, columns=[*KEY, *_NUMBERS[:-1]])
