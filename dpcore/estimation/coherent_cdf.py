@@ -64,7 +64,9 @@ class CoherentCdf:
     shares: np.ndarray
 
     @classmethod
-    def of(cls, density: DensityOnInterval, band: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]) -> CoherentCdf:
+    def from_band(
+        cls, density: DensityOnInterval, band: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    ) -> CoherentCdf:
         """Return G; band: what makes low and high of the shares at or below x (n,), at `constants.CONFIDENCE`."""
         grid = np.linspace(density.lower, density.upper, constants.CURVE_CELLS + 1)
         low, high = band(np.append(grid[:-1], np.nextafter(density.upper, density.lower)))

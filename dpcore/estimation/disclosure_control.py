@@ -44,20 +44,20 @@ def seen(aggregate: Any, cells: Mapping[Group, np.ndarray], fewest: int) -> list
     cells: group -> (C,) bool, the combinations of labels that are its own.  Groups of pairs are shown besides.
     """
     held, pairs = aggregate.labelled, aggregate.scheme.grouped
-    found: dict[bytes, set[Group]] = {}
-    told = []
+    shown_groups: dict[bytes, set[Group]] = {}
+    groups = []
     for name, answered in () if held is None else held.answered.items():
         may = set(cells)
         others = [other for own, other in pairs if own == name and not is_withheld(aggregate, other, fewest)]
         for counts in (answered[:, None], *(held.statistics[other] for other in others)):  # by what else is said
             key, many = counts.tobytes(), counts.shape[1]
-            if key not in found:
-                fixed = [np.tile(np.arange(many) == said, len(counts)) for said in range(many) if many > 1]
+            if key not in shown_groups:
+                fixed = [np.tile(np.arange(many) == category, len(counts)) for category in range(many) if many > 1]
                 wide = {group: np.repeat(own, many) for group, own in cells.items()}
-                found[key] = shown(counts.ravel(), wide, fewest, fixed)
-            may &= found[key]
-        told += [(name, group) for group, own in cells.items() if group in may and answered[own].any()]
-    return told
+                shown_groups[key] = shown(counts.ravel(), wide, fewest, fixed)
+            may &= shown_groups[key]
+        groups += [(name, group) for group, own in cells.items() if group in may and answered[own].any()]
+    return groups
 
 
 def tells(counts: np.ndarray, weights: np.ndarray, groups: Mapping[Any, np.ndarray], fewest: int) -> bool:
@@ -87,9 +87,9 @@ def _tells(counts: np.ndarray, groups: np.ndarray, fewest: int) -> np.ndarray:
     for one in np.flatnonzero(people < fewest):
         equal[-1] = 0.0
         equal[-1, : weights.shape[1]] = weights[one]
-        found = linprog(cost, A_eq=equal, b_eq=np.append(np.zeros(size), 1.0), bounds=bounds)
-        if found.x is None:
+        program = linprog(cost, A_eq=equal, b_eq=np.append(np.zeros(size), 1.0), bounds=bounds)
+        if program.x is None:
             return np.ones(len(groups), dtype=bool)
-        if cost @ found.x < fewest - constants.SOLVER_ROUNDING:
-            return np.asarray(np.abs(found.x[1 : weights.shape[1]]) > constants.SOLVER_ROUNDING)
+        if cost @ program.x < fewest - constants.SOLVER_ROUNDING:
+            return np.asarray(np.abs(program.x[1 : weights.shape[1]]) > constants.SOLVER_ROUNDING)
     return np.zeros(len(groups), dtype=bool)

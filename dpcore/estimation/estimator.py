@@ -29,7 +29,7 @@ class Estimator(ABC):
     titles: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     @classmethod
-    def of(cls, attribute: Any) -> Self:
+    def from_attribute(cls, attribute: Any) -> Self:
         """Return the estimator of an attribute whose scheme names it, by one of `titles`."""
         return cls()
 
@@ -66,8 +66,8 @@ class DensityEstimator(Estimator):
             raise NotEstimable(f"{attribute} has no report; collect some first")
         if given is None:
             return self._of_everyone(described, model, aggregate.statistics[attribute])
-        pair = Pair.of(aggregate, attribute, given)
-        return pair.each(self._of_groups(described, model, pair))
+        pair = Pair.from_aggregate(aggregate, attribute, given)
+        return pair.by_category(self._of_groups(described, model, pair))
 
     @abstractmethod
     def _reads(self, model: Any) -> bool:

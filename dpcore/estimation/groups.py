@@ -23,7 +23,7 @@ def everyone(aggregate: Any, attribute: str) -> Sample:
 
 def groups(aggregate: Any, attribute: str, given: str) -> dict[str, Sample]:
     """Return category -> whose reports the group's estimate is made of."""
-    pair = Pair.of(aggregate, attribute, given)
+    pair = Pair.from_aggregate(aggregate, attribute, given)
     reported = np.asarray(aggregate.statistics[given], dtype=np.float64)
     fingerprint, n = aggregate.fingerprint, aggregate.reports(attribute)
     return {

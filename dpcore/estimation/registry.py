@@ -15,16 +15,16 @@ PACKAGES = ("density", "discrete", "frequency", "joint")  # whose files may hold
 @cache
 def by_name() -> dict[str, type[Estimator]]:
     """Return name -> the estimator that has it among its `titles`."""
-    found: dict[str, type[Estimator]] = {}
+    estimators: dict[str, type[Estimator]] = {}
     for folder in PACKAGES:
         package = import_module(f"{__package__}.{folder}")
         for module in iter_modules(package.__path__):
             for kind in vars(import_module(f"{package.__name__}.{module.name}")).values():
                 if isinstance(kind, type) and issubclass(kind, Estimator):
-                    found |= dict.fromkeys(kind.titles, kind)
-    return found
+                    estimators |= dict.fromkeys(kind.titles, kind)
+    return estimators
 
 
 def named(attribute: Any) -> Estimator:
     """Return the estimator that the scheme names for an attribute, with what the scheme says of it."""
-    return by_name()[attribute.estimator].of(attribute)
+    return by_name()[attribute.estimator].from_attribute(attribute)

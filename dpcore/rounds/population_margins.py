@@ -39,7 +39,7 @@ def read(path: Path, scheme: Scheme) -> Margins:
                 f"{path.name}, line {number}: expected a label, a category and a number, such as region,north,15.2"
             ) from None
     try:
-        return Margins.of(rows, scheme.labels)
+        return Margins.from_rows(rows, scheme.labels)
     except SchemeError as error:
         raise SchemeError(f"{path.name}: {error}") from None
 

@@ -184,7 +184,7 @@ def test_a_corrected_cdf_is_the_nearest_that_does_not_fall() -> None:
 
 def test_between_grid_points_shares_rise_as_the_curve_does() -> None:
     density = rounds("dyadic_wave", "beta_2_5", 1_000, 1).density
-    coherent = CoherentCdf.of(density, lambda x: (density.cdf(x) ** 2, density.cdf(x) ** 2))
+    coherent = CoherentCdf.from_band(density, lambda x: (density.cdf(x) ** 2, density.cdf(x) ** 2))
     assert coherent(0.5) == pytest.approx(density.cdf(0.5) ** 2, abs=1e-6)
     coherent = replace(coherent, **{name: getattr(coherent, name)[::64] for name in ("grid", "curve", "shares")})
     x = np.array([0.0625, 0.09, 0.125])

@@ -64,7 +64,7 @@ def test_shares_of_weighted_rounds_are_inside_intervals_of_weighted_errors() -> 
     random = np.random.default_rng(2)
     records = {"x": people("four", 300, random), "sex": np.where(random.random(300) < 0.1, "f", "m")}
     found = dp.aggregate(scheme, dp.privatize(scheme, records, dp.seeded(2)))
-    weights = rake(found.labelled.n, Margins.of([("sex", "f", 0.5), ("sex", "m", 0.5)], scheme.labels))
+    weights = rake(found.labelled.n, Margins.from_rows([("sex", "f", 0.5), ("sex", "m", 0.5)], scheme.labels))
     plain = dp.estimate(found, "x")
     weighted = estimate_weighted(found, "x", weights, named(scheme.attributes["x"]))
     assert at_limits(weighted.to_frame()).empty

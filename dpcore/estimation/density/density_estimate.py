@@ -111,9 +111,9 @@ class DensityEstimate(OfGroup):
     any_law: Callable[[], AnyLaw] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
-        given = f" given {self.given}" if self.given else ""
+        condition = f" given {self.given}" if self.given else ""
         return (
-            f"<DensityEstimate of {self.attribute}{given} on [{self.lower:g}, {self.upper:g}] by {self.estimator}: "
+            f"<DensityEstimate of {self.attribute}{condition} on [{self.lower:g}, {self.upper:g}] by {self.estimator}: "
             f"degree {self.density.degree}, level {self.level}, {self.n} reports>"
         )
 
@@ -172,8 +172,8 @@ class DensityEstimate(OfGroup):
         check_confidence(confidence)
         x = np.atleast_1d(np.asarray(x, dtype=np.float64))
         if second_derivative is not None:
-            found = self._assuming(second_derivative).density_band(x, confidence, simultaneous)
-            return _cut(found, self(x), np.inf)
+            limits = self._assuming(second_derivative).density_band(x, confidence, simultaneous)
+            return _cut(limits, self(x), np.inf)
         z = self.inference.critical_value(confidence) if simultaneous else normal_quantile(confidence)
         return _cut(self.inference.density_band(x, z), self(x), np.inf)
 
@@ -193,9 +193,9 @@ class DensityEstimate(OfGroup):
         """
         check_confidence(confidence)
         x = np.atleast_1d(np.asarray(x, dtype=np.float64))
-        said = self._said(second_derivative, distribution_free)
-        if said is not None:
-            return _cut(said.cdf_band(x, confidence, simultaneous), self._coherent(said)(x), 1.0)
+        alternative = self._alternative(second_derivative, distribution_free)
+        if alternative is not None:
+            return _cut(alternative.cdf_band(x, confidence, simultaneous), self._coherent(alternative)(x), 1.0)
         if simultaneous:
             raise SchemeError("a simultaneous band of the cdf needs second_derivative=M or distribution_free=True")
         return self._coherent(None).contained(x, *self.inference.cdf_band(x, normal_quantile(confidence)))
@@ -216,26 +216,28 @@ class DensityEstimate(OfGroup):
         A share or a quantile is that of one distribution function, and its interval is moved where needed to contain it.
         """
         check_confidence(confidence)
-        said = self._said(second_derivative, distribution_free)
-        reason = None if said is not None else functional.refuses_density(self.density)
+        alternative = self._alternative(second_derivative, distribution_free)
+        reason = None if alternative is not None else functional.refuses_density(self.density)
         if reason is not None:
             return refused(functional, reason, confidence)
-        found = (said or self.inference).estimate(functional, confidence)
-        if found.is_refused or not isinstance(functional, REPORTED):
-            return found
-        return found.around(self._coherent(said).value(functional), *functional.range_on(self.lower, self.upper))
+        result = (alternative or self.inference).estimate(functional, confidence)
+        if result.is_refused or not isinstance(functional, REPORTED):
+            return result
+        return result.around(
+            self._coherent(alternative).value(functional), *functional.range_on(self.lower, self.upper)
+        )
 
-    def _coherent(self, said: Assumption | AnyLaw | None) -> CoherentCdf:
+    def _coherent(self, alternative: Assumption | AnyLaw | None) -> CoherentCdf:
         """What shares and quantiles are reported from, of each kind of interval, made once."""
-        if id(said) not in self._coherents:
+        if id(alternative) not in self._coherents:
 
             def band(x: np.ndarray) -> Band:
-                if said is None:
+                if alternative is None:
                     return self.inference.cdf_band(x, normal_quantile(constants.CONFIDENCE))
-                return said.cdf_band(x, constants.CONFIDENCE, False)
+                return alternative.cdf_band(x, constants.CONFIDENCE, False)
 
-            self._coherents[id(said)] = CoherentCdf.of(self.density, band)
-        return self._coherents[id(said)]
+            self._coherents[id(alternative)] = CoherentCdf.from_band(self.density, band)
+        return self._coherents[id(alternative)]
 
     @cached_property
     def _coherents(self) -> dict[int, CoherentCdf]:
@@ -245,7 +247,7 @@ class DensityEstimate(OfGroup):
         """Return whether the reports contradict that the root of int f''^2 is at most that, in the unit to the power -5/2."""
         return self._assuming(second_derivative).evidence()
 
-    def _said(self, second_derivative: float | None, distribution_free: bool) -> Assumption | AnyLaw | None:
+    def _alternative(self, second_derivative: float | None, distribution_free: bool) -> Assumption | AnyLaw | None:
         """What is inferred of the laws that somebody named; None where nobody did."""
         if not distribution_free:
             return None if second_derivative is None else self._assuming(second_derivative)
@@ -346,7 +348,7 @@ class DensityEstimate(OfGroup):
         band = self.cdf_band(
             x, confidence, at_once, second_derivative=second_derivative, distribution_free=distribution_free
         )
-        cdf_low, cdf_high = (np.sort(each) for each in band)
+        cdf_low, cdf_high = (np.sort(limit) for limit in band)
         low = high = np.full(points, np.nan)
         if not distribution_free:
             low, high = self.band(x, confidence, at_once, second_derivative=second_derivative)
@@ -356,7 +358,7 @@ class DensityEstimate(OfGroup):
                 "density": self(x),
                 "low": low,
                 "high": high,
-                "cdf": self._coherent(self._said(second_derivative, distribution_free))(x),
+                "cdf": self._coherent(self._alternative(second_derivative, distribution_free))(x),
                 "cdf_low": cdf_low,
                 "cdf_high": cdf_high,
                 "confidence": confidence,

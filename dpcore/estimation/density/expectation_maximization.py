@@ -54,7 +54,7 @@ class ExpectationMaximization(DensityEstimator):
     needs = "em and ems need a mechanism that reports cells of a wave"
 
     @classmethod
-    def of(cls, attribute: Any) -> Self:
+    def from_attribute(cls, attribute: Any) -> Self:
         return cls(smoothing=attribute.estimator == "ems")
 
     def degree(self, mechanism: Any) -> int | None:
@@ -107,7 +107,7 @@ class ExpectationMaximization(DensityEstimator):
                 likelihood=likelihood,
                 space=partial(_space, law),
             ),
-            any_law=cache(partial(distribution_free.of, likelihood, density)),
+            any_law=cache(partial(distribution_free.from_likelihood, likelihood, density)),
         )
 
 

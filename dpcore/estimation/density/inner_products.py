@@ -41,7 +41,7 @@ class InnerProducts:
     n: float
 
     @classmethod
-    def of(cls, model: NoisyFeatures, statistics: np.ndarray) -> InnerProducts:
+    def from_statistics(cls, model: NoisyFeatures, statistics: np.ndarray) -> InnerProducts:
         """Return everybody's, statistics (S,); raises NotEstimable where the coarsest block has no report."""
         reports, _ = model.split(statistics)
         available = _available(reports, reports > 0)
@@ -168,11 +168,11 @@ def _sampling(left: np.ndarray, right: np.ndarray, weights: np.ndarray, law: np.
 
 def conditioned(basis: Basis, z: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the normal law of z, mean and covariance, given that the mass is one."""
-    mass, gain = told(basis, covariance)
+    mass, gain = mass_gain(basis, covariance)
     return z - gain * (mass @ z - 1.0), covariance - np.outer(gain, covariance @ mass)
 
 
-def told(basis: Basis, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def mass_gain(basis: Basis, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return with what weights the inner products say the mass, and by how much each goes with what they say too much."""
     j0, mass = basis.coarsest_level, np.zeros(len(covariance))
     mass[: basis.size(0)] = bspline.integrals(basis.degree, j0) @ basis.synthesis(0, j0)  # block 0 alone has any

@@ -93,9 +93,9 @@ class Answers:
     def first(self) -> float:
         """Return the share as it is found without a law near the true one, where a density can be drawn with it."""
         room = room_of(self.model.inputs)
-        return self.possible(self.found(0.0, np.full(room, 1 / room)).share)
+        return self.possible(self.estimate(0.0, np.full(room, 1 / room)).share)
 
-    def found(self, share: float, cells: np.ndarray) -> Silence:
+    def estimate(self, share: float, cells: np.ndarray) -> Silence:
         """Return the share near a possible one, and near the law (room,) of the values."""
         likelihood = self.likelihood(share)
         room, expected = likelihood.inputs, likelihood.expected(cells)
@@ -121,17 +121,17 @@ class OfAnswered:
     bounds: of the values.
     """
 
-    known: Inference
+    base: Inference
     silence: Silence
     bounds: tuple[float, float]
 
     def density_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,)."""
-        return self._widened(self.known.density_band(x, deviations), self.known.curve(x), 0, deviations)
+        return self._widened(self.base.density_band(x, deviations), self.base.curve(x), 0, deviations)
 
     def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,)."""
-        return self._widened(self.known.cdf_band(x, deviations), self.known.curve(x), 1, deviations)
+        return self._widened(self.base.cdf_band(x, deviations), self.base.curve(x), 1, deviations)
 
     def _widened(
         self,
@@ -148,44 +148,44 @@ class OfAnswered:
 
     def critical_value(self, confidence: float) -> float:
         """Return the deviations that hold the whole density at once."""
-        return self.known.critical_value(confidence)
+        return self.base.critical_value(confidence)
 
     def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
         """Return the functional's estimate, of those who answered, or a refusal."""
         if self.silence.is_nearly_all:
             why = "nearly all gave no answer: who gave one are too few to tell their numbers"
             return refused(functional, why, confidence)
-        found, influence = self.known.estimate(functional, confidence), self.known.influence(functional)
-        if found.value is None or found.standard_error is None or found.low is None or found.high is None:
-            return found
+        result, influence = self.base.estimate(functional, confidence), self.base.influence(functional)
+        if result.value is None or result.standard_error is None or result.low is None or result.high is None:
+            return result
         if influence is None:
             return refused(functional, "what missing answers leave open of it is not known", confidence)
         error = self.silence.error * abs(float(influence[0] @ self.silence.moves))
         more, (least, most) = normal_quantile(confidence) * error, functional.range_on(*self.bounds)
-        low, high = (float(np.hypot(found.value - end, more)) for end in (found.low, found.high))
+        low, high = (float(np.hypot(result.value - end, more)) for end in (result.low, result.high))
         return replace(
-            found,
-            standard_error=float(np.hypot(found.standard_error, error)),
-            low=max(found.value - low, min(least, found.low)),
-            high=min(found.value + high, max(most, found.high)),
+            result,
+            standard_error=float(np.hypot(result.standard_error, error)),
+            low=max(result.value - low, min(least, result.low)),
+            high=min(result.value + high, max(most, result.high)),
         )
 
     def goodness(self) -> GoodnessOfFit | None:
         """Return how the fit explains what was observed."""
-        return self.known.goodness()
+        return self.base.goodness()
 
     def discreteness(self) -> Discreteness | None:
         """Return whether values sit at few points."""
-        return self.known.discreteness()
+        return self.base.discreteness()
 
     def influence(self, functional: Functional) -> tuple[np.ndarray, bool] | None:
         """Return the weights of the average reports, those by way of the share among them."""
-        influence = self.known.influence(functional)
+        influence = self.base.influence(functional)
         return None if influence is None else (self._all(influence[0]), influence[1])
 
     def curve(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """Return them of the density and of its cdf."""
-        curves = self.known.curve(x)
+        curves = self.base.curve(x)
         return None if curves is None else (self._all(curves[0]), self._all(curves[1]))
 
     def _all(self, weights: np.ndarray) -> np.ndarray:

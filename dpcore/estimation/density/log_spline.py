@@ -70,13 +70,13 @@ class LogSpline(DensityEstimator):
             if described.missing == "category":
                 return self._of_answered(described, Answers(model, statistics))
             return self.through(described, model, statistics)
-        return self._estimate(described, InnerProducts.of(model, statistics).averages(), None)
+        return self._estimate(described, InnerProducts.from_statistics(model, statistics).averages(), None)
 
     def _of_answered(self, described: Any, answers: Answers) -> DensityEstimate:
         """The density of those who answered, and the share of the silent beside it."""
         first = answers.first()
         pilot = log_spline_fit.fit(answers.likelihood(first), self.level, self.orders)
-        silence = answers.found(first, pilot.cells)
+        silence = answers.estimate(first, pilot.cells)
         plain = self._estimate(described, answers.likelihood(answers.possible(silence.share)), None)
         return replace(
             plain,
@@ -121,8 +121,8 @@ class LogSpline(DensityEstimator):
             estimator=self.name,
             group=group,
             inference=LogSplineInference(corrected),
-            assumed=cache(partial(bounded_curvature.of, corrected.posterior)),
-            any_law=cache(partial(distribution_free.of, lambda: likelihood, corrected.posterior.density)),
+            assumed=cache(partial(bounded_curvature.under_bound, corrected.posterior)),
+            any_law=cache(partial(distribution_free.from_likelihood, lambda: likelihood, corrected.posterior.density)),
         )
 
 
@@ -147,10 +147,10 @@ class LogSplineInference:
         posterior = self.posterior
         half = deviations * standard_errors(posterior.log_features(x), posterior.covariance)
         f, u = posterior.density.pdf(x), deviations * self.corrected.density_errors(x)
-        told = np.clip(f / np.maximum(u, constants.TINY) - 1, 0.0, 1.0)
+        weight = np.clip(f / np.maximum(u, constants.TINY) - 1, 0.0, 1.0)
         most = np.maximum(f * (1 + half / 2) ** 2, f + u)
         high = np.minimum(f * np.exp(np.minimum(half, constants.MAX_LOG)), most)
-        return told * f * np.exp(-half), np.maximum(high, f + (1 - told) * u)
+        return weight * f * np.exp(-half), np.maximum(high, f + (1 - weight) * u)
 
     def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, shapes (n,): F -+ deviations sd(F), F corrected, and how far values at points may move it."""

@@ -47,7 +47,7 @@ class Quadrature:
     nodes: int
 
     @classmethod
-    def of(cls, likelihood: Likelihood, nodes: int) -> Quadrature:
+    def for_likelihood(cls, likelihood: Likelihood, nodes: int) -> Quadrature:
         """Return the one whose blocks make up the input cells, and the pieces of every level."""
         whole = lcm(likelihood.inputs, 1 << constants.FINEST_LEVEL)
         return cls(whole * max(1, ceil((2 << constants.FINEST_LEVEL) / whole)), nodes)
@@ -85,7 +85,7 @@ class Family:
     @cached_property
     def quadrature(self) -> Quadrature:
         """The points that stand for the interval."""
-        return Quadrature.of(self.likelihood, self.nodes)
+        return Quadrature.for_likelihood(self.likelihood, self.nodes)
 
     @property
     def points(self) -> int:

@@ -89,7 +89,7 @@ class Fit:
     @cached_property
     def law(self) -> np.ndarray:
         """Masses of the points and of the atoms, shape (points + atoms,)."""
-        size, quadrature = len(self.coefficients), Quadrature.of(self.likelihood, self.nodes)
+        size, quadrature = len(self.coefficients), Quadrature.for_likelihood(self.likelihood, self.nodes)
         return law_of(self.coefficients, self.parameters[size:], quadrature)
 
     @property
@@ -157,8 +157,8 @@ def _fit(likelihood: Likelihood, level: int, orders: tuple[int, ...], nodes: int
         looks[0].evidence < look.evidence - constants.evidence_margin()
     )  # else a smooth law may be as likely, far from it
     near = before.tried if before else (look,) if is_rough else ()
-    ends = _told(look, np.eye(2, len(look.eta), len(look.eta) - 2))
-    falling = before.falling if before else _told_to_fall(likelihood, level, ends, nodes, near)
+    ends = _are_positive(look, np.eye(2, len(look.eta), len(look.eta) - 2))
+    falling = before.falling if before else _vanishing_ends(likelihood, level, ends, nodes, near)
     falling = falling[0] and not ends[0], falling[1] and not ends[1]
     models = _models(likelihood, level, orders, falling, ends, nodes, near)
     if any(ends):
@@ -173,16 +173,16 @@ def _most_likely(models: Iterable[Model]) -> Model:
     return max(models, key=lambda model: model.evidence)
 
 
-def _told_to_fall(
+def _vanishing_ends(
     likelihood: Likelihood, level: int, ends: tuple[bool, bool], nodes: int, near: tuple[Model, ...]
 ) -> tuple[bool, bool]:
     """The ends at which the density is told to vanish, where any power of both distances is smooth."""
     family = Family(likelihood, prior_of(level, constants.DEGREE, (True, True)), ends, nodes)
     look = _most_likely(_path(family, level, near))
-    return _told(look, np.hstack([family.prior.powers, np.zeros((2, family.atoms))]))
+    return _are_positive(look, np.hstack([family.prior.powers, np.zeros((2, family.atoms))]))
 
 
-def _told(look: Model, numbers: np.ndarray) -> tuple[bool, bool]:
+def _are_positive(look: Model, numbers: np.ndarray) -> tuple[bool, bool]:
     """Which of two numbers are told to be above zero; numbers: (2, D), by coordinate."""
     errors = np.sqrt(np.sum(numbers.T * scipy.linalg.cho_solve(look.factor, numbers.T), axis=0))
     left, right = (bool(number) for number in numbers @ look.eta > constants.detection_errors() * errors)
@@ -265,14 +265,14 @@ def _path(family: Family, level: int, near: tuple[Model, ...] = (), best: float 
     dear = constants.ABOVE * begin.penalty * begin.family.prior.roughness_of(begin.eta)
     roughness = family.prior.roughness_of(eta)
     first = sum(penalty * roughness > dear for penalty in penalties[:-1])
-    found = list(_walk(family, penalties[first:], eta, best))
-    highest, top = max([best, *(model.evidence for model in found)]), found[:1]
+    models = list(_walk(family, penalties[first:], eta, best))
+    highest, top = max([best, *(model.evidence for model in models)]), models[:1]
     while first > 0 and top and top[0].penalty == penalties[first]:
         first -= 1
         top = list(_walk(family, [penalties[first]], top[0].eta, highest)) or top
-    if top and top[0].penalty > found[0].penalty:  # on the way down from there may be a better maximum
-        found = list(_walk(family, penalties[penalties.index(top[0].penalty) :], top[0].eta, best))
-    return found
+    if top and top[0].penalty > models[0].penalty:  # on the way down from there may be a better maximum
+        models = list(_walk(family, penalties[penalties.index(top[0].penalty) :], top[0].eta, best))
+    return models
 
 
 def _moved(model: Model, family: Family) -> np.ndarray:

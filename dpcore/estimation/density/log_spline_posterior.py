@@ -47,7 +47,7 @@ class Posterior:
         return np.flatnonzero(np.array(self.density.atoms) > 0)
 
     @cached_property
-    def told(self) -> np.ndarray:
+    def detected_ends(self) -> np.ndarray:
         """Those of the ends whose atom is larger than its standard error."""
         masses = np.array(self.density.atoms)[self.ends]
         own = np.diagonal(self.covariance)[len(self.density.coefficients) :]

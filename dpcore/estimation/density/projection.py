@@ -37,7 +37,7 @@ class Projection(DensityEstimator):
     needs = "projection needs a mechanism of noisy features"
 
     @classmethod
-    def of(cls, attribute: Any) -> Self:
+    def from_attribute(cls, attribute: Any) -> Self:
         if attribute.level is not None:
             return cls(Fixed(attribute.level))
         return cls(Undersmoothed() if attribute.level_rule == "undersmoothed" else Lepski())
@@ -49,7 +49,7 @@ class Projection(DensityEstimator):
         return isinstance(model, NoisyFeatures)
 
     def _of_everyone(self, described: Any, model: NoisyFeatures, statistics: np.ndarray) -> DensityEstimate:
-        return self._estimate(described, InnerProducts.of(model, statistics), None)
+        return self._estimate(described, InnerProducts.from_statistics(model, statistics), None)
 
     def _of_groups(self, described: Any, model: NoisyFeatures, pair: Pair) -> Callable[[int, Group], DensityEstimate]:
         def one(place: int, group: Group) -> DensityEstimate:
@@ -81,5 +81,5 @@ class Projection(DensityEstimator):
                 is_corrected=self.level_rule.undersmoothing > 0,
                 is_linear=isinstance(self.level_rule, Fixed) and not self.unit_mass and group is None,
             ),
-            any_law=cache(partial(distribution_free.of, observed.averages, shown.proper)),
+            any_law=cache(partial(distribution_free.from_likelihood, observed.averages, shown.proper)),
         )

@@ -18,7 +18,7 @@ import scipy
 
 from dpcore.estimation.consistency import project_density
 from dpcore.estimation.density.densities import Spline
-from dpcore.estimation.density.inner_products import InnerProducts, conditioned, told
+from dpcore.estimation.density.inner_products import InnerProducts, conditioned, mass_gain
 from dpcore.mechanisms.bases.base import OrthogonalBasis
 from dpcore.mechanisms.bases.dual import to_orthogonal
 
@@ -112,7 +112,7 @@ def build(measured: InnerProducts, epsilon: float, unit_mass: bool = True) -> La
         measured.stacked,
     )
     if unit_mass:
-        mass, gain = told(oblique, covariance)
+        mass, gain = mass_gain(oblique, covariance)
         stacked, covariance = conditioned(oblique, stacked, covariance)
         weights = weights - np.outer(gain, mass @ weights)
     basis, turn = oblique.orthogonal, to_orthogonal(oblique, len(measured.z))

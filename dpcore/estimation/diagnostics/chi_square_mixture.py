@@ -88,16 +88,16 @@ class ChiSquareMixture:
 
     @cached_property
     def _w(self) -> np.ndarray:
-        return np.asarray(self.weights, dtype=np.float64)[self._kept]
+        return np.asarray(self.weights, dtype=np.float64)[self._significant]
 
     @cached_property
     def _d2(self) -> np.ndarray:
         if self.shifts is None:
             return np.zeros(len(self._w))
-        return np.asarray(self.shifts, dtype=np.float64)[self._kept] ** 2
+        return np.asarray(self.shifts, dtype=np.float64)[self._significant] ** 2
 
     @cached_property
-    def _kept(self) -> np.ndarray:
+    def _significant(self) -> np.ndarray:
         size = np.abs(np.asarray(self.weights, dtype=np.float64))
         return size > constants.RANK_ROUNDING * size.max(initial=0.0)
 

@@ -31,12 +31,12 @@ from dpcore.estimation.inference.binning_error import Cells
 Gains = Callable[[np.ndarray], np.ndarray]
 
 
-def of(likelihood: Likelihood, density: DensityOnInterval) -> Discreteness:
+def assess(likelihood: Likelihood, density: DensityOnInterval) -> Discreteness:
     """Return what the reports say of the density fitted to them; who is clipped to a bound is an atom of it, and no place."""
     cells, law = likelihood.inputs, Cells(likelihood.inputs, density).masses
     atoms = np.zeros(cells)
     atoms[[0, -1]] += density.atoms
-    known = likelihood.log_likelihood(likelihood.expected(law + atoms))
+    fitted = likelihood.log_likelihood(likelihood.expected(law + atoms))
 
     def expected(laws: np.ndarray) -> np.ndarray:
         """What each of the laws, (cells, m), expects, (m, S)."""
@@ -44,7 +44,7 @@ def of(likelihood: Likelihood, density: DensityOnInterval) -> Discreteness:
 
     def preferred(expected: np.ndarray) -> np.ndarray:
         """How much the reports prefer what is expected, (m, S), to what the law fitted expects."""
-        return np.array([likelihood.log_likelihood(row) for row in np.maximum(expected, 1e-300)]) - known
+        return np.array([likelihood.log_likelihood(row) for row in np.maximum(expected, 1e-300)]) - fitted
 
     def gains(laws: np.ndarray) -> np.ndarray:
         """How much they prefer each of the laws, (cells, m)."""
@@ -68,22 +68,24 @@ def _lattice(law: np.ndarray, expected: Gains, preferred: Gains) -> tuple[int, f
     masses = np.stack([np.broadcast_to(law, even.shape), even], axis=1)  # (lattices, 2, cells)
     rows = np.arange(2 * len(numbers)).reshape(-1, 2, 1) * len(law)
     moved = np.bincount((rows + nearest[:, None]).ravel(), masses.ravel(), rows.size * len(law)).reshape(-1, len(law))
-    kept, all_moved = expected(law[:, None]), expected(moved.T)
-    found = np.stack([preferred(kept + (all_moved - kept) * part) for part in constants.LATTICE_SHARES], axis=1)
-    found = found.reshape(len(numbers), 2, -1) - np.log(numbers)[:, None, None]
+    unmoved, all_moved = expected(law[:, None]), expected(moved.T)
+    preference = np.stack(
+        [preferred(unmoved + (all_moved - unmoved) * part) for part in constants.LATTICE_SHARES], axis=1
+    )
+    preference = preference.reshape(len(numbers), 2, -1) - np.log(numbers)[:, None, None]
     is_part = constants.LATTICE_SHARES < 1
-    found -= np.where(
+    preference -= np.where(
         is_part,
         np.where(numbers < constants.COARSE_LATTICE, np.inf, -np.log(constants.LATTICE_SHARES[0]))[:, None, None],
         0.0,
     )
-    found = found.reshape(len(numbers), -1)
-    best = found.max(axis=1)
+    preference = preference.reshape(len(numbers), -1)
+    best = preference.max(axis=1)
     if best.max() <= constants.evidence_bound():
         return 0, 0.0
     coarsest = int(np.argmax(best >= best.max() - constants.LIKELY_ERRORS**2 / 2))
     return int(numbers[coarsest]), float(
-        constants.LATTICE_SHARES[np.argmax(found[coarsest]) % len(constants.LATTICE_SHARES)]
+        constants.LATTICE_SHARES[np.argmax(preference[coarsest]) % len(constants.LATTICE_SHARES)]
     )
 
 
@@ -122,8 +124,8 @@ def _places(law: np.ndarray, gains: Gains) -> tuple[int, float]:
                 for peak, gain in zip(peaks, gains(_flattened(law, peaks)), strict=True)
                 if gain <= -constants.evidence_margin()
             ]
-        found = _best(law, peaks, gains) if peaks else np.zeros(0)
-        peaks = [peak for peak, gain in zip(peaks, found, strict=True) if gain >= enough or peak.first == peak.last]
+        gained = _best(law, peaks, gains) if peaks else np.zeros(0)
+        peaks = [peak for peak, gain in zip(peaks, gained, strict=True) if gain >= enough or peak.first == peak.last]
         if is_whole and sum(peak.mass for peak in peaks) < constants.SMALL:
             continue
         for peak in peaks:
@@ -153,15 +155,15 @@ def _flattened(law: np.ndarray, peaks: list[_Peak]) -> np.ndarray:
 
 def _best(law: np.ndarray, peaks: list[_Peak], gains: Gains) -> np.ndarray:
     """The largest gain of each peak, (m,), over where all of it may be."""
-    each = [peak.contracted(law) for peak in peaks]
-    found = gains(np.concatenate(each).T)
-    ends = np.cumsum([0, *(len(laws) for laws in each)])
-    return np.array([found[begin:end].max() for begin, end in pairwise(ends)])
+    counts = [peak.contracted(law) for peak in peaks]
+    best_gains = gains(np.concatenate(counts).T)
+    ends = np.cumsum([0, *(len(laws) for laws in counts)])
+    return np.array([best_gains[begin:end].max() for begin, end in pairwise(ends)])
 
 
 def _peaks(law: np.ndarray, part: float) -> list[tuple[int, int, int]]:
     """Top, first and last cell of each stretch around a maximum with at least that part of it: disjoint, highest first."""
-    taken, padded, found = np.zeros(len(law), dtype=bool), np.pad(law, 1), []
+    taken, padded, stretches = np.zeros(len(law), dtype=bool), np.pad(law, 1), []
     tops = np.flatnonzero((law > 0) & (law >= padded[:-2]) & (law >= padded[2:]))
     for top in tops[np.argsort(-law[tops], kind="stable")]:
         if taken[top]:
@@ -171,8 +173,8 @@ def _peaks(law: np.ndarray, part: float) -> list[tuple[int, int, int]]:
         first = int(beside[at - 1]) + 1 if at else 0
         last = int(beside[at]) - 1 if at < len(beside) else len(law) - 1
         taken[first : last + 1] = True
-        found.append((int(top), first, last))
-    return found
+        stretches.append((int(top), first, last))
+    return stretches
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,8 +76,8 @@ def _solved(values: np.ndarray, law: np.ndarray, ratio: float, asked: np.ndarray
         b_ub=np.concatenate([np.kron(asked**2, law), asked**2]),
         bounds=[(None, None)] * (2 * k) + [(0, None)] * (m * k),
     )
-    found = np.zeros(2 * k) if solved.x is None else solved.x
-    return found[:k], found[k : 2 * k]
+    solution = np.zeros(2 * k) if solved.x is None else solved.x
+    return solution[:k], solution[k : 2 * k]
 
 
 def least_error(functional: Functional, density: Density, ratio: float, n: int) -> float | None:

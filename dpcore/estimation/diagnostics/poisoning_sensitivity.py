@@ -72,7 +72,9 @@ class Averaged:
             most, least = (extremum.reduceat(weights, starts, axis=1) for extremum in (np.maximum, np.minimum))
         else:  # every integer of a report goes as far as honest noise does
             ones = self.mechanism.furthest(np.ones(len(level)), self.clients)
-            ends = np.sum([np.abs(self.mechanism.statistics(one)) for one in _each(self.mechanism, ones)], axis=0)
+            ends = np.sum(
+                [np.abs(self.mechanism.statistics(one)) for one in _single_reports(self.mechanism, ones)], axis=0
+            )
             most = self._summed(np.abs(weights) * ends)
             least = -most
         means = self._summed(weights * self.means)
@@ -86,7 +88,7 @@ class Averaged:
         """Return of each level the report of the largest U, and that U, (L,); weights: (S,), of the average reports."""
         weights = np.where(self.mechanism.labels().statistic == "reports", 0.0, weights)
         reports = self.mechanism.furthest(weights, self.clients)
-        added = np.array([weights @ self.mechanism.statistics(one) for one in _each(self.mechanism, reports)])
+        added = np.array([weights @ self.mechanism.statistics(one) for one in _single_reports(self.mechanism, reports)])
         means = np.bincount(self._levels, weights * self.means, minlength=len(self.law))
         return reports, (added - means) / self._honest * self.factor
 
@@ -109,7 +111,7 @@ class Averaged:
         return np.maximum(self.law - spread, (1 - constants.MAX_SHARE) * self.law)
 
 
-def _each(mechanism: Mechanism, reports: Reports) -> list[Reports]:
+def _single_reports(mechanism: Mechanism, reports: Reports) -> list[Reports]:
     """Reports one by one."""
     ends = starts_of(reports.level, mechanism.sizes)
     return [Reports(reports.level[i : i + 1], reports.values[ends[i] : ends[i + 1]]) for i in range(len(reports))]
@@ -149,7 +151,7 @@ def exposed_groups(
     estimates: dict[str, DensityEstimate], aggregate: Any, attribute: str, given: str
 ) -> dict[str, DensityEstimate]:
     """Return the estimates of a pair's groups, by category, likewise."""
-    scheme, pair = aggregate.scheme, Pair.of(aggregate, attribute, given)
+    scheme, pair = aggregate.scheme, Pair.from_aggregate(aggregate, attribute, given)
     mechanism, rows = scheme.attributes[attribute].mechanism, dict(zip(pair.categories, pair.inverse, strict=True))
     return {
         category: replace(estimate, exposure=group_averaged(mechanism, pair.tables, rows[category], scheme.clients))

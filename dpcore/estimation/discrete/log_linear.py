@@ -67,10 +67,10 @@ class LogLinear(Estimator):
         points = np.array([float(point) for point in described.points])
         rounded = None if described.heaps is None else tuple(map(float, described.heaps))
         family = Family(points, is_silent=len(described.categories) > len(points), rounded=rounded)
-        found = average(family, partial(seen.observed, statistics, n))
-        law = found.law
+        averaged = average(family, partial(seen.observed, statistics, n))
+        law = averaged.law
         information = seen.observed(statistics, n, law)
-        gain = _gain(family, found, information.matrix)
+        gain = _gain(family, averaged, information.matrix)
         reached = gain @ information.matrix
         covariance = (reached @ gain + gain) / 2
         raw = law + gain @ information.score(law)
@@ -89,15 +89,15 @@ class LogLinear(Estimator):
             n=n,
             numbers=described.values,
             estimator=self.name,
-            beliefs=tuple(found.beliefs),
+            beliefs=tuple(averaged.beliefs),
         )
 
 
-def _gain(family: Family, found: Average, information: np.ndarray) -> np.ndarray:
+def _gain(family: Family, averaged: Average, information: np.ndarray) -> np.ndarray:
     """Return G, (k, k): the change of the distribution per unit of score, under the wide prior."""
-    k = len(found.law)
-    uniform = (np.eye(k) - found.law[:, None]) / k  # the derivative of p / sum p by each p, times 1 / k
-    wide = family.of(Belief(order=1, roughness=1.0, heaps=1.0, free=constants.NULL_SPREAD))
-    moved = np.hstack([slope(wide, found.law), constants.LIKELY_ERRORS * found.apart.T, uniform])
+    k = len(averaged.law)
+    uniform = (np.eye(k) - averaged.law[:, None]) / k  # the derivative of p / sum p by each p, times 1 / k
+    wide = family.columns(Belief(order=1, roughness=1.0, heaps=1.0, free=constants.NULL_SPREAD))
+    moved = np.hstack([slope(wide, averaged.law), constants.LIKELY_ERRORS * averaged.apart.T, uniform])
     left = np.eye(moved.shape[1]) + moved.T @ information @ moved
     return np.asarray(moved @ np.linalg.solve(left, moved.T))

@@ -38,9 +38,9 @@ def average(family: Family, seen: Callable[[np.ndarray], Information]) -> Averag
     information = seen(np.full(size, 1 / size))
     information = seen(_best(mode for kind in kinds for mode in _smooth(family, information, kind)).law)
     smooth = [list(_smooth(family, information, kind)) for kind in kinds]
-    modes = [mode for each in smooth for mode in each]
+    modes = [mode for path in smooth for mode in path]
     top = _best(modes).evidence
-    free = [mode for each in smooth for mode in _free(family, information, each, top)]
+    free = [mode for path in smooth for mode in _free(family, information, path, top)]
     modes += [*free, *_others(family, information, _best([*modes, *free] if size <= constants.FEW_POINTS else modes))]
     top = _best(modes).evidence
     modes = sorted(
@@ -95,7 +95,7 @@ def _others(family: Family, information: Information, best: Mode) -> list[Mode]:
     """The modes with what stands out of the best besides, one after the other: other multiples, or a point alone."""
     multiples, columns = family.others
     costs = np.log(2 * np.repeat([len(multiples), len(family.points)], [len(multiples), len(family.points)]))
-    found: list[Mode] = []
+    modes: list[Mode] = []
     for _ in range(0 if family.rounded == () else constants.MAX_FEATURES):
         most = int(np.argmax(excess(family, information, best, columns) / 2 - costs))
         if most < len(multiples):
@@ -105,13 +105,13 @@ def _others(family: Family, information: Information, best: Mode) -> list[Mode]:
         cost = best.cost + float(costs[most])
         parts = product({0.0, kind.heaps} if family.rounded is None else {kind.heaps}, {0.0, kind.free})
         tried = [fit(family, replace(kind, heaps=heaps, free=free), information, None, cost) for heaps, free in parts]
-        found += tried
+        modes += tried
         if _best(tried).evidence < best.evidence - constants.evidence_bound():
             break
         smooth = list(_smooth(family, information, _best(tried).belief, cost))
         more = [*smooth, *_free(family, information, smooth, best.evidence)]
-        found += more
+        modes += more
         if _best(more).evidence <= best.evidence:
             break
         best = _best(more)
-    return found
+    return modes

@@ -51,14 +51,14 @@ class Family:
 
     rounded: whose multiples people round to; what they round to is found where it is None.
 
-    A law is p = softmax(L u), u standard normal a priori, L the columns of `of`.
+    A law is p = softmax(L u), u standard normal a priori, L `columns`.
     """
 
     points: np.ndarray
     is_silent: bool = False
     rounded: tuple[float, ...] | None = None
 
-    def of(self, belief: Belief) -> np.ndarray:
+    def columns(self, belief: Belief) -> np.ndarray:
         """Return L, (k, r), or (k + 1, r) where there is silence."""
         rough, functions = _smooth(len(self.points), belief.order)
         is_null = np.arange(len(rough)) < belief.order
@@ -95,8 +95,8 @@ class Family:
         """Which points are multiples of what people round to, (k, h)."""
         multiples = [self._multiples(number) for number in (_ROUND if self.rounded is None else self.rounded)]
         most = len(self.points) / 2 if self.rounded is None else len(self.points) - 1
-        found = [points for points in multiples if 2 <= points.sum() <= most]
-        return np.array(found, dtype=np.float64).reshape(-1, len(self.points)).T
+        heaped = [points for points in multiples if 2 <= points.sum() <= most]
+        return np.array(heaped, dtype=np.float64).reshape(-1, len(self.points)).T
 
     @cached_property
     def others(self) -> tuple[list[float], np.ndarray]:
@@ -105,17 +105,17 @@ class Family:
         Multiples of so many steps, where the scheme does not say what people round to; of silence a row of zeros more.
         """
         step, k = float(np.diff(self.points).min()), len(self.points)
-        known, found = {column.tobytes() for column in self._heaps.T}, {}
+        patterns, candidates = {column.tobytes() for column in self._heaps.T}, {}
         for number in (times * step for times in (_MULTIPLES if self.rounded is None else ())):
             column = self._multiples(number).astype(np.float64)
-            if 2 <= column.sum() <= (k + 1) / 2 and column.tobytes() not in known:
-                known.add(column.tobytes())
-                found[number] = column
-        columns = np.vstack([*found.values(), np.eye(k)]).T
-        return list(found), np.vstack([columns, np.zeros((int(self.is_silent), columns.shape[1]))])
+            if 2 <= column.sum() <= (k + 1) / 2 and column.tobytes() not in patterns:
+                patterns.add(column.tobytes())
+                candidates[number] = column
+        columns = np.vstack([*candidates.values(), np.eye(k)]).T
+        return list(candidates), np.vstack([columns, np.zeros((int(self.is_silent), columns.shape[1]))])
 
-    def _multiples(self, of: float) -> np.ndarray:
-        return np.asarray(np.abs(self.points / of - np.round(self.points / of)) < constants.ROUNDING)
+    def _multiples(self, number: float) -> np.ndarray:
+        return np.asarray(np.abs(self.points / number - np.round(self.points / number)) < constants.ROUNDING)
 
     @cached_property
     def _own(self) -> np.ndarray:
@@ -138,13 +138,13 @@ def kinds(beliefs: Iterable[tuple[float, Belief]]) -> tuple[tuple[str, float, st
         (
             "heaped",
             heaped,
-            _said(heaped, f"heaps at {at} were found", "no heaps were found", f"{open_} {at} have heaps"),
+            _in_words(heaped, f"heaps at {at} were found", "no heaps were found", f"{open_} {at} have heaps"),
         ),
-        ("free", free, _said(free, "values have shares of their own", _SMOOTH_BESIDE, f"{open_} {_SMOOTH_BESIDE}")),
+        ("free", free, _in_words(free, "values have shares of their own", _SMOOTH_BESIDE, f"{open_} {_SMOOTH_BESIDE}")),
     )
 
 
-def _said(weight: float, sure: str, never: str, unsure: str) -> str:
+def _in_words(weight: float, sure: str, never: str, unsure: str) -> str:
     if weight >= constants.CONFIDENCE:
         return sure
     return never if weight <= constants.SIGNIFICANCE else f"{unsure}, and laws of both kinds are averaged"

@@ -33,7 +33,7 @@ class Mode:
 
 def fit(family: Family, belief: Belief, information: Information, start: Mode | None = None, cost: float = 0.0) -> Mode:
     """Return the most likely law under a belief, by Newton's steps from near a mode, halved where they do not help."""
-    columns = family.of(belief)
+    columns = family.columns(belief)
     u, widths = np.zeros(columns.shape[1]), np.linalg.norm(columns, axis=0) + constants.ROUNDING
     if start is not None:  # the same logarithms; a part of each point's own comes last
         u[: len(start.widths)] = start.coordinates * start.widths / widths[: len(start.widths)]
@@ -74,10 +74,10 @@ def _at(columns: np.ndarray, u: np.ndarray, information: Information) -> tuple[n
 
 def excess(family: Family, information: Information, mode: Mode, columns: np.ndarray) -> np.ndarray:
     """Return chi-squared, (m,), of more mass at each of the columns, (k, m), than a mode's law has; 0 of less."""
-    moved = information.root @ slope(family.of(mode.belief), mode.law)
+    moved = information.root @ slope(family.columns(mode.belief), mode.law)
     more = information.root @ slope(columns, mode.law)
     left = information.numbers - information.root @ mode.law
     inner = moved @ moved.T
     inner[np.diag_indices_from(inner)] += 1.0
-    known = np.sum(more * np.linalg.solve(inner, more), axis=0)
-    return np.asarray(np.maximum(left @ more, 0.0) ** 2 / np.maximum(known, constants.ROUNDING))
+    information_left = np.sum(more * np.linalg.solve(inner, more), axis=0)
+    return np.asarray(np.maximum(left @ more, 0.0) ** 2 / np.maximum(information_left, constants.ROUNDING))

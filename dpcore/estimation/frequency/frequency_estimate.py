@@ -287,7 +287,7 @@ class FrequencyEstimate(OfGroup):
         variances = [self.spread.along(np.asarray(numbers <= number, dtype=np.float64)) for number in numbers[order]]
         half = z * np.sqrt(np.maximum(variances, 0.0))
         value = functional.of_probabilities(self.values, numbers)
-        low, high = (functional.among(numbers[order], each) for each in (below + half, below - half))
+        low, high = (functional.among(numbers[order], curve) for curve in (below + half, below - half))
         low, high = min(low, value), max(high, value)
         gaps = np.abs(numbers - value)
         return FunctionalEstimate(

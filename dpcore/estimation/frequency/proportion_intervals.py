@@ -71,9 +71,9 @@ class ScoreIntervals:
         """
         from scipy.special import betaincinv  # nobody but lists of categories asks
 
-        each = confidence ** (1 / len(self.raw))
-        low, high = within_bounds(self, self.raw, normal_quantile(each))
-        start, contrast, tail = float(self.model.other_mean), float(self.model.contrast), (1 - each) / 2
+        single = confidence ** (1 / len(self.raw))
+        low, high = within_bounds(self, self.raw, normal_quantile(single))
+        start, contrast, tail = float(self.model.other_mean), float(self.model.contrast), (1 - single) / 2
         hits = np.clip(start + contrast * self.raw, 0.0, 1.0) * self.n
         others = self.n - hits
         least = np.where(

@@ -139,12 +139,12 @@ class Cells:
         return np.asarray(self.density.cdf(np.minimum(x, np.nextafter(self.density.upper, -np.inf))))
 
 
-def check_density(expansion: Expansion, cells: Cells, found: Discreteness) -> None:
+def check_density(expansion: Expansion, cells: Cells, evidence: Discreteness) -> None:
     """Raise NotEstimable for what a density alone has, where there may be none, or none that is bounded."""
     is_curved = expansion.curvature is not None and not expansion.influence.of_law
     if is_curved and cells.is_full:
         raise NotEstimable(_FEW_CELLS)
-    if found.is_seen and (is_curved or expansion.influence.points):
+    if evidence.is_seen and (is_curved or expansion.influence.points):
         raise NotEstimable(_NO_DENSITY)
-    if is_curved and found.has_endless_end:
+    if is_curved and evidence.has_endless_end:
         raise NotEstimable(_ENDLESS)

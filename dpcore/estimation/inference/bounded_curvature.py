@@ -34,7 +34,7 @@ class Assumed:
     """Numbers of a density with |f''|_2 at most a bound; posterior: the fit, whose noise is taken."""
 
     posterior: Posterior
-    known: SmoothClass
+    smooth_class: SmoothClass
 
     def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
         """Return the functional with an interval for the whole class, or a refusal; the caller has checked the confidence."""
@@ -45,23 +45,23 @@ class Assumed:
         if isinstance(functional, Quantile):
             value, error, low, high = self._quantile(functional.t, confidence)
         elif not functional.is_linear:
-            region = Region.of(self.known, *self._simulated, constants.SMALL * (1 - confidence))
-            value, error, low, high = quadratic(functional, self.known, region, confidence)
+            region = Region.from_simulation(self.smooth_class, *self._simulated, constants.SMALL * (1 - confidence))
+            value, error, low, high = quadratic(functional, self.smooth_class, region, confidence)
         else:
-            found = self.known.linear(self.known.along(functional.expand(density).influence), confidence)
-            half, error = float(found.half(confidence)[0]), float(found.deviation[0])
-            value = float(found.value[0])
+            linear = self.smooth_class.linear(self.smooth_class.along(functional.expand(density).influence), confidence)
+            half, error = float(linear.half(confidence)[0]), float(linear.deviation[0])
+            value = float(linear.value[0])
             low, high = value - half, value + half
         bounds, plug_in = functional.range_on(density.lower, density.upper), float(functional.value(density))
         return inferred(functional, (value, error, low, high), bounds, confidence, plug_in, kind=ASSUMED)
 
     def density_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,) each, of the density at x (n,), of each or of all points of the range at once."""
-        return self._band(self.known.features, x, confidence, simultaneous)
+        return self._band(self.smooth_class.features, x, confidence, simultaneous)
 
     def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,) each, of the share at or below x (n,) likewise."""
-        return self._band(self.known.below, x, confidence, simultaneous)
+        return self._band(self.smooth_class.below, x, confidence, simultaneous)
 
     def shortest(
         self, along: Callable[[np.ndarray], np.ndarray], confidence: float, simultaneous: bool
@@ -70,23 +70,23 @@ class Assumed:
 
         By noise and M alone; along: of x (n,), the curve's weights of the splines, (n, K).
         """
-        curve, found = along(self.known.breakpoints), []
+        curve, candidates = along(self.smooth_class.breakpoints), []
         for trade in constants.BAND_TRADES[:, None]:
-            here, deviations = self.known.alike(curve, trade), np.nan
+            here, deviations = self.smooth_class.alike(curve, trade), np.nan
             if simultaneous:
-                noise = self.known.noise(curve, trade)
+                noise = self.smooth_class.noise(curve, trade)
                 deviations = critical_value(noise, np.eye(noise.shape[1]), confidence)
-            found.append((float(np.mean(_half(here, confidence, deviations))), trade, deviations))
-        return min(found, key=lambda one: one[0])[1:]
+            candidates.append((float(np.mean(_half(here, confidence, deviations))), trade, deviations))
+        return min(candidates, key=lambda one: one[0])[1:]
 
     def _band(
         self, along: Callable[[np.ndarray], np.ndarray], x: np.ndarray, confidence: float, simultaneous: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """The band of a curve that is linear in the density; raises NotEstimable where there is no density."""
-        if len(self.posterior.told):
+        if len(self.posterior.detected_ends):
             raise NotEstimable(_NO_DENSITY)
         trade, deviations = self.shortest(along, confidence, simultaneous)
-        here = self.known.alike(along(x), trade)
+        here = self.smooth_class.alike(along(x), trade)
         half = _half(here, confidence, deviations)
         return here.value - half, here.value + half
 
@@ -98,7 +98,7 @@ class Assumed:
         times, the one that stands out most.  A density far beyond the bound lies in directions that one at twice the bound has
         next to nothing of (`python -m tests.estimation.inference.test_assumption_power`).
         """
-        simulated, observed = self._gains(self._simulated[0]), self._gains(self.known.score[None])
+        simulated, observed = self._gains(self._simulated[0]), self._gains(self.smooth_class.score[None])
         spread = np.maximum(simulated.std(axis=1, keepdims=True), 1e-300)
         away = (np.hstack([observed, simulated]) - simulated.mean(axis=1, keepdims=True)) / spread
         most = away.max(axis=0)
@@ -109,19 +109,19 @@ class Assumed:
     @cached_property
     def _simulated(self) -> tuple[np.ndarray, np.ndarray]:
         """Scores of rounds, (m, K - 1), of the density of the class that is nearest to what was observed, and its w."""
-        known = self.known
-        null = known.nearest(known.score[None])[0]
+        smooth_class = self.smooth_class
+        null = smooth_class.nearest(smooth_class.score[None])[0]
         noise = np.random.default_rng(constants.SEED).standard_normal((constants.SIMULATED_ROUNDS, len(null)))
-        return known.seen * null + np.sqrt(known.seen) * noise, null
+        return smooth_class.seen * null + np.sqrt(smooth_class.seen) * noise, null
 
     def _gains(self, score: np.ndarray) -> np.ndarray:
         """By how much densities so many times as rough are nearer to scores (m, K - 1), chi-squared, (times, m)."""
-        within = self.known.distance(score, 1.0)
-        return np.array([within - self.known.distance(score, times) for times in constants.ROUGHER])
+        within = self.smooth_class.distance(score, 1.0)
+        return np.array([within - self.smooth_class.distance(score, times) for times in constants.ROUGHER])
 
     def _refuses(self, functional: Functional) -> str | None:
         density = self.posterior.density
-        if len(self.posterior.told) or isinstance(functional, Atom):
+        if len(self.posterior.detected_ends) or isinstance(functional, Atom):
             return _NO_DENSITY
         if (functional.index or 0) > functional.is_linear:  # squares of derivatives are one order worse
             return _SECOND
@@ -131,23 +131,25 @@ class Assumed:
 
     def _quantile(self, t: float, confidence: float) -> tuple[float, float, float, float]:
         """Value, standard error, low and high: all x whose share below could be t, by intervals as at the fit's quantile."""
-        x = self.known.breakpoints
+        x = self.smooth_class.breakpoints
         at = np.array([float(self.posterior.density.quantile(t))])
-        trade = self.known.linear(self.known.below(at), confidence).trade
-        found = self.known.alike(self.known.below(x), trade)
-        errors = found.half(confidence) / normal_quantile(confidence)
-        return invert_band(x, found.value, errors, t, confidence)
+        trade = self.smooth_class.linear(self.smooth_class.below(at), confidence).trade
+        shares = self.smooth_class.alike(self.smooth_class.below(x), trade)
+        errors = shares.half(confidence) / normal_quantile(confidence)
+        return invert_band(x, shares.value, errors, t, confidence)
 
 
-def _half(found: Linear, confidence: float, deviations: float) -> np.ndarray:
+def _half(linear: Linear, confidence: float, deviations: float) -> np.ndarray:
     """Half the length of a band: of each point's own interval, or the worst bias and so many deviations of its noise."""
-    return found.half(confidence) if np.isnan(deviations) else found.bias + deviations * found.deviation
+    return linear.half(confidence) if np.isnan(deviations) else linear.bias + deviations * linear.deviation
 
 
-def of(posterior: Posterior, second_derivative: float) -> Assumed:
+def under_bound(posterior: Posterior, second_derivative: float) -> Assumed:
     """Return what is inferred where |f''|_2 is at most that, in the attribute's unit to the power -5/2."""
     density = posterior.density
     return Assumed(
         posterior,
-        smoothness_class.of(posterior.likelihood, posterior.expected, density.lower, density.upper, second_derivative),
+        smoothness_class.build(
+            posterior.likelihood, posterior.expected, density.lower, density.upper, second_derivative
+        ),
     )

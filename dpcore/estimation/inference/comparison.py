@@ -254,8 +254,8 @@ def difference(
     numbers = [(one.value, one.standard_error, one.low, one.high) for one in (left, right)]
     if any(number is None for side in numbers for number in side):
         reasons = {name: one.reason for name, one in (("left", left), ("right", right)) if one.is_refused}
-        said = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
-        return Comparison(functional=left.functional, confidence=left.confidence, reason=said)
+        refusals = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+        return Comparison(functional=left.functional, confidence=left.confidence, reason=refusals)
     (v, a, low, high), (w, b, other_low, other_high) = np.array(numbers, dtype=np.float64)
     z = normal_quantile(left.confidence)
     if correlation > -1:

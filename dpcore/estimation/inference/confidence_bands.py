@@ -82,7 +82,7 @@ def within(value: float, low: float, high: float, least: float, most: float) -> 
 
 def inferred(
     functional: Functional,
-    found: tuple[float, float, float, float],
+    interval: tuple[float, float, float, float],
     bounds: tuple[float, float],
     confidence: float,
     plug_in: float,
@@ -95,7 +95,7 @@ def inferred(
     found: value, standard error, low and high.  bounds: the range's ends.  plug_in: of the density shown.  kind: the
     functional's own, where none is said.
     """
-    value, error, low, high = found
+    value, error, low, high = interval
     value, low, high = within(value, low, high, *bounds)
     return FunctionalEstimate(
         functional=str(functional),

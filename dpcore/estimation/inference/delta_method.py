@@ -113,8 +113,8 @@ class DeltaMethod:
             value, error, low, high, share = self._one(functional, confidence)
         except _Refused as why:
             return refused(functional, str(why), confidence, plug_in)
-        found, bounds = (value, error, low, high), functional.range_on(raw.lower, raw.upper)
-        return inferred(functional, found, bounds, confidence, plug_in, second_order=share)
+        interval, bounds = (value, error, low, high), functional.range_on(raw.lower, raw.upper)
+        return inferred(functional, interval, bounds, confidence, plug_in, second_order=share)
 
     def influence(self, functional: Functional) -> tuple[np.ndarray, bool] | None:
         """Return the weights of the average reports, (S,), and whether they are all of it: a linear functional's own."""

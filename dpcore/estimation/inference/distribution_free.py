@@ -26,7 +26,7 @@ from dpcore.estimation.density.likelihood import Likelihood
 from dpcore.estimation.functional_estimate import DISTRIBUTION_FREE, FunctionalEstimate, normal_quantile, refused
 from dpcore.estimation.inference.binning_error import Corrected
 from dpcore.estimation.inference.confidence_bands import inferred
-from dpcore.estimation.inference.distribution_free_weights import Shares, Told, in_order
+from dpcore.estimation.inference.distribution_free_weights import DistributionFreeWeights, Shares, in_order
 from dpcore.functionals import Atom, Cdf, Functional, Mean, Moment, Probability, Quantile, Variance
 
 SHARES = Cdf | Probability | Atom
@@ -50,9 +50,9 @@ class DistributionFree:
         if reason is not None or not isinstance(functional, _OFFERED):
             return refused(functional, reason or _CURVED, confidence, kind=DISTRIBUTION_FREE)
         low, high, error = self.interval(functional, confidence)
-        found, bounds = ((low + high) / 2, error, low, high), functional.range_on(lower, upper)
+        interval, bounds = ((low + high) / 2, error, low, high), functional.range_on(lower, upper)
         plug_in = float(functional.value(self.density))
-        return inferred(functional, found, bounds, confidence, plug_in, kind=DISTRIBUTION_FREE)
+        return inferred(functional, interval, bounds, confidence, plug_in, kind=DISTRIBUTION_FREE)
 
     def interval(self, functional: Functional, confidence: float) -> tuple[float, float, float]:
         """Return low, high and the standard error of an offered functional, not cut to its range."""
@@ -91,7 +91,7 @@ class DistributionFree:
 
     def band(self, x: np.ndarray, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,) each, of the share at or below each x (n,), so many standard errors to either side."""
-        return self._known(x, *self._shares.at(self._place(x), deviations))
+        return self._within_range(x, *self._shares.at(self._place(x), deviations))
 
     def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high, (n,) each, of the share at or below x (n,): of each, or of all that there are at once."""
@@ -101,13 +101,13 @@ class DistributionFree:
         low, high = shares.limits(shares.critical_value(confidence))
         low, high = in_order(np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1])
         begin, end = shares.around(self._place(x))
-        return self._known(x, low[begin], high[end])
+        return self._within_range(x, low[begin], high[end])
 
-    def _known(self, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _within_range(self, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Limits of the share at or below x (n,), with what is known outside the range."""
-        known = np.where(x >= self.density.upper, 1.0, 0.0), np.where(x < self.density.lower, 0.0, 1.0)
+        certain = np.where(x >= self.density.upper, 1.0, 0.0), np.where(x < self.density.lower, 0.0, 1.0)
         low, high = in_order(low, high)
-        return np.maximum(low, known[0]), np.minimum(high, known[1])
+        return np.maximum(low, certain[0]), np.minimum(high, certain[1])
 
     def _place(self, x: np.ndarray | float) -> np.ndarray:
         return (np.asarray(x, dtype=np.float64) - self.density.lower) / self.density.width
@@ -123,12 +123,12 @@ class DistributionFree:
 
     def _moment(self, k: int, z: float, centre: float = 0.0) -> tuple[float, float, float]:
         """Low, high and standard error of the mean of (x - centre)^k."""
-        cells = np.arange(self.told.inputs + 1) / self.told.inputs
+        cells = np.arange(self.weighting.inputs + 1) / self.weighting.inputs
         edges = self.density.lower - centre + self.density.width * cells
         powers = edges**k
         most, least = np.maximum(powers[1:], powers[:-1]), np.minimum(powers[1:], powers[:-1])
         least = np.where((edges[1:] > 0) & (edges[:-1] < 0), np.minimum(least, 0.0), least)
-        return self.told.interval(self.told.weigh((least + most)[None] / 2), least, most, z)
+        return self.weighting.interval(self.weighting.weigh((least + most)[None] / 2), least, most, z)
 
     def _variance(self, missed: float) -> tuple[float, float, float]:
         """E (x - c)^2 exceeds it by (mean - c)^2, c in the middle of where the mean may be."""
@@ -137,15 +137,15 @@ class DistributionFree:
         return low - (last - first) ** 2 / 4, high, error
 
     @cached_property
-    def told(self) -> Told:
+    def weighting(self) -> DistributionFreeWeights:
         """What weights of the observed tell."""
-        return Told(self.likelihood)
+        return DistributionFreeWeights(self.likelihood)
 
     @cached_property
     def _choices(self) -> list[Shares]:
-        inputs = self.told.inputs
+        inputs = self.weighting.inputs
         parts = [edges for edges in constants.EDGES if edges <= inputs and inputs % edges == 0] or [inputs]
-        return [Shares(self.told, edges, ramp) for edges in parts for ramp in constants.RAMPS if ramp < edges]
+        return [Shares(self.weighting, edges, ramp) for edges in parts for ramp in constants.RAMPS if ramp < edges]
 
     @cached_property
     def _shares(self) -> Shares:
@@ -153,9 +153,9 @@ class DistributionFree:
         return min(self._choices, key=lambda shares: shares.expected_length(normal_quantile(constants.CONFIDENCE)))
 
     def _all_at_once(self, confidence: float) -> Shares:
-        each = [1 - (1 - confidence) / shares.edges for shares in self._choices]  # Bonferroni's, to choose by
+        confidences = [1 - (1 - confidence) / shares.edges for shares in self._choices]  # Bonferroni's, to choose by
         lengths = [
-            shares.expected_length(normal_quantile(one)) for shares, one in zip(self._choices, each, strict=True)
+            shares.expected_length(normal_quantile(one)) for shares, one in zip(self._choices, confidences, strict=True)
         ]
         return self._choices[int(np.argmin(lengths))]
 
@@ -167,6 +167,6 @@ def _ends(functional: Cdf | Probability | Atom) -> tuple[float, float]:
     return (-np.inf if isinstance(functional, Cdf) else functional.x), functional.x
 
 
-def of(likelihood: Callable[[], Likelihood], density: DensityOnInterval) -> DistributionFree:
+def from_likelihood(likelihood: Callable[[], Likelihood], density: DensityOnInterval) -> DistributionFree:
     """Return what is inferred whatever the law; likelihood: what makes it; density: what is shown."""
     return DistributionFree(likelihood(), density)

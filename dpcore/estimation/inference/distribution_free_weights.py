@@ -67,7 +67,7 @@ class Weighed:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class DistributionFreeWeights:
     """What a likelihood tells of any law; expected: (S,), where weights have the least variance, of the uniform law if None."""
 
     likelihood: Likelihood
@@ -97,8 +97,10 @@ class Told:
         """W^{1/2} (B B')^+ B, (S, inputs)."""
         expected = self.uniform if self.expected is None else self.expected
         root = np.sqrt(self.likelihood.weights(expected))[:, None]
-        told = root * (self._matrix - self.uniform[:, None])
-        return np.asarray(root * (np.linalg.pinv(told @ told.T, rcond=constants.RANK_TOLERANCE, hermitian=True) @ told))
+        scaled = root * (self._matrix - self.uniform[:, None])
+        return np.asarray(
+            root * (np.linalg.pinv(scaled @ scaled.T, rcond=constants.RANK_TOLERANCE, hermitian=True) @ scaled)
+        )
 
     def weigh(self, targets: np.ndarray) -> Weighed:
         """Return the weights of targets (n, inputs)."""
@@ -132,32 +134,34 @@ class Shares:
     and bounds the share below j from above, that below j + ramp from below.
     """
 
-    told: Told
+    weighting: DistributionFreeWeights
     edges: int
     ramp: int
 
     @cached_property
     def weighed(self) -> Weighed:
         """Of each row, edges + ramp + 1 of them; nothing falls in the first, everything in the last."""
-        part = np.arange(self.told.inputs) * self.edges // self.told.inputs
+        part = np.arange(self.weighting.inputs) * self.edges // self.weighting.inputs
         starts = np.arange(-self.ramp, self.edges + 1)[:, None]
-        return self.told.weigh(1 - np.clip((part - starts + 1) / (self.ramp + 1), 0.0, 1.0))
+        return self.weighting.weigh(1 - np.clip((part - starts + 1) / (self.ramp + 1), 0.0, 1.0))
 
     @cached_property
     def _beyond(self) -> tuple[np.ndarray, np.ndarray]:
         """By how much the limits of each edge from below and above are off at most, (edges + 1,) each."""
-        below = np.arange(self.told.inputs) * self.edges < np.arange(self.edges + 1)[:, None] * self.told.inputs
+        below = (
+            np.arange(self.weighting.inputs) * self.edges < np.arange(self.edges + 1)[:, None] * self.weighting.inputs
+        )
         means, last = self.weighed.means, self.edges + 1
         return np.min(below - means[:last], axis=1), np.max(below - means[self.ramp :], axis=1)
 
     @cached_property
     def _observed(self) -> tuple[np.ndarray, np.ndarray]:
-        told = self.told
-        return told.values(self.weighed), told.deviations(self.weighed, told.observed)
+        observations = self.weighting
+        return observations.values(self.weighed), observations.deviations(self.weighed, observations.observed)
 
     @cached_property
     def _uniform(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.weighed.means.mean(axis=1), self.told.deviations(self.weighed, self.told.uniform)
+        return self.weighed.means.mean(axis=1), self.weighting.deviations(self.weighed, self.weighting.uniform)
 
     def limits(self, z: float) -> tuple[np.ndarray, np.ndarray]:
         """Return low and high of the share below each edge, (edges + 1,) each, z deviations to either side."""
@@ -193,7 +197,7 @@ class Shares:
 
     def critical_value(self, confidence: float) -> float:
         """Return the z that hold all limits at once with that confidence."""
-        covariance = self.told.likelihood.covariance(self.weighed.weights, self.told.observed)
+        covariance = self.weighting.likelihood.covariance(self.weighed.weights, self.weighting.observed)
         seen = np.diagonal(covariance) > constants.ROUNDING**2
         if not np.any(seen):
             return normal_quantile(confidence)
@@ -206,15 +210,15 @@ class Shares:
 
     def between(self, a: float, b: float, z: float) -> tuple[float, float, float]:
         """Return low and high of the share from place a to b, both included, and the larger of their standard errors."""
-        cells = np.arange(self.told.inputs + 1) / self.told.inputs
+        cells = np.arange(self.weighting.inputs + 1) / self.weighting.inputs
         touched = (cells[:-1] <= b) & ((cells[1:] > a) | (cells[1:] == 1.0))
         inside = (cells[:-1] >= a) & ((cells[1:] <= b) & ((cells[1:] < 1) | (b >= 1)))
         first, last = (int(np.clip(np.floor(end * self.edges), 0, self.edges)) for end in (a, b))
         after = 0 if a <= 0 else min(int(np.ceil(a * self.edges)), self.edges) + self.ramp
         least = self.weighed.less(last, after)
         most = self.weighed.less(min(last + 1, self.edges) + self.ramp, first)
-        below, _, one = self.told.interval(least, inside, inside, 0.0)
-        _, above, other = self.told.interval(most, touched, touched, 0.0)
+        below, _, one = self.weighting.interval(least, inside, inside, 0.0)
+        _, above, other = self.weighting.interval(most, touched, touched, 0.0)
         low, high = map(float, in_order(min(below, 1.0), max(above, 0.0)))
         z = float(of_bracket(z, (high - low) / max(one, other, constants.ROUNDING)))
         return (low - z * one if inside.any() else 0.0), high + z * other, max(one, other)

@@ -94,8 +94,8 @@ class OneStep:
         if corrected.missing > 1:
             return refused(functional, self._too_noisy(corrected.missing), confidence, plug_in)
         least, most = self._range(functional)
-        found = corrected.value, corrected.error, corrected.low, corrected.high
-        result = inferred(functional, found, (least, most), confidence, plug_in, second_order=corrected.share)
+        interval = corrected.value, corrected.error, corrected.low, corrected.high
+        result = inferred(functional, interval, (least, most), confidence, plug_in, second_order=corrected.share)
         if least < most and (result.low, result.high) == (least, most):  # all that there is
             return refused(functional, _NOTHING, confidence, plug_in)
         return result
@@ -163,11 +163,11 @@ class OneStep:
             seen = self._span(posterior, level)
             features = seen.cdf_features(x)
             left = standard_errors(below - features @ seen.reach, posterior.covariance) ** 2
-            found = standard_errors(features, seen.covariance) ** 2 + left
-            open_ &= found <= constants.MAX_COST**2 * variance
-            does = left <= constants.SMALL * found
-            taken = open_ & (~is_enough | does & (found < variance))
-            value[taken], variance[taken] = (features @ seen.correction)[taken], found[taken]
+            total = standard_errors(features, seen.covariance) ** 2 + left
+            open_ &= total <= constants.MAX_COST**2 * variance
+            does = left <= constants.SMALL * total
+            taken = open_ & (~is_enough | does & (total < variance))
+            value[taken], variance[taken] = (features @ seen.correction)[taken], total[taken]
             is_enough |= taken & does
             open_ &= ~is_enough | may_go_on
         return density.cdf(x) + value, np.hypot(np.sqrt(variance), self._cells.shares(x))
@@ -176,7 +176,7 @@ class OneStep:
         """The plug-in and the corrected value; none of a density that is all but in one place."""
         try:
             with np.errstate(all="ignore"):
-                plug_in, corrected = float(functional.value(self.shown)), self._found(functional, confidence)
+                plug_in, corrected = float(functional.value(self.shown)), self._point_corrected(functional, confidence)
         except (np.linalg.LinAlgError, ArithmeticError, ValueError):
             return np.nan, None
         except SchemeError:
@@ -186,7 +186,7 @@ class OneStep:
         is_finite = np.all(np.isfinite([plug_in, corrected.value, corrected.error, corrected.low, corrected.high]))
         return plug_in, corrected if is_finite else None
 
-    def _found(self, functional: Functional, confidence: float) -> Corrected:
+    def _point_corrected(self, functional: Functional, confidence: float) -> Corrected:
         if isinstance(functional, Quantile):
             return self._quantile(functional.t, confidence)
         if functional.is_distance and not functional.has_normal_limit(self.posterior.density, self._cdf_error):
@@ -281,8 +281,8 @@ class OneStep:
         posterior, density = self.posterior, self.posterior.density
         at = Cdf(float(density.quantile(t)))
         seen, _, _ = self._sight(posterior, at.expand(density).influence)
-        found = quantile_inversion.corrected(posterior, seen, t, confidence)
-        return found.widened(self._cells.width, confidence)
+        inverted = quantile_inversion.corrected(posterior, seen, t, confidence)
+        return inverted.widened(self._cells.width, confidence)
 
     def _distance(self, functional: Functional, confidence: float) -> Corrected:
         """The plug-in, and how far the law is from the fit at most."""
@@ -333,7 +333,7 @@ class OneStep:
     @cached_property
     def discreteness(self) -> Discreteness:
         """Whether values sit at few points."""
-        return discreteness.of(self.posterior.likelihood, self.posterior.density)
+        return discreteness.assess(self.posterior.likelihood, self.posterior.density)
 
     @cached_property
     def _any_distribution(self) -> DistributionFree:
@@ -358,7 +358,7 @@ class OneStep:
     def _span(self, posterior: Posterior, level: int) -> Span:
         key = id(posterior), level
         if key not in self._spans:
-            self._spans[key] = residual_projection.of(posterior, level)
+            self._spans[key] = residual_projection.project(posterior, level)
         return self._spans[key]
 
 

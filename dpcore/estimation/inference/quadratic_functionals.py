@@ -33,23 +33,28 @@ from dpcore.functionals import Functional
 class Region:
     """The w of a class that reports allow: sum seen (w - score / seen)^2 at most radius, over what reports tell."""
 
-    known: SmoothClass
+    smooth_class: SmoothClass
     radius: float
 
     @classmethod
-    def of(cls, known: SmoothClass, simulated: np.ndarray, null: np.ndarray, probability: float) -> Region:
+    def from_simulation(
+        cls, smooth_class: SmoothClass, simulated: np.ndarray, null: np.ndarray, probability: float
+    ) -> Region:
         """Return the one that a true w leaves with that probability; simulated: scores (m, K - 1) of the nearest w, null."""
-        gaps = known.apart(simulated, null) - known.distance(simulated, 1.0)
-        return cls(known, float(known.distance(known.score[None], 1.0)[0] + np.quantile(gaps, 1 - probability)))
+        gaps = smooth_class.apart(simulated, null) - smooth_class.distance(simulated, 1.0)
+        return cls(
+            smooth_class,
+            float(smooth_class.distance(smooth_class.score[None], 1.0)[0] + np.quantile(gaps, 1 - probability)),
+        )
 
     def range(self, linear: np.ndarray, square: np.ndarray) -> tuple[float, float]:
         """Return numbers between which linear'w + w'square w lies in it."""
-        known, told = self.known, self.known.told
-        seen, score = np.where(told, known.seen, 0.0), np.where(told, known.score, 0.0)
-        least = self.radius - float(np.sum(known.score[told] ** 2 / known.seen[told]))
+        smooth_class, identified = self.smooth_class, self.smooth_class.identified
+        seen, score = np.where(identified, smooth_class.seen, 0.0), np.where(identified, smooth_class.score, 0.0)
+        least = self.radius - float(np.sum(smooth_class.score[identified] ** 2 / smooth_class.seen[identified]))
         ends = [[np.inf], [np.inf]]
         for ratio in constants.RATIOS:
-            scale = 1 / np.sqrt(known.rough + ratio * seen)
+            scale = 1 / np.sqrt(smooth_class.rough + ratio * seen)
             values, axes = np.linalg.eigh(square * np.outer(scale, scale))
             own, observed = axes.T @ (scale * linear), axes.T @ (scale * score)
             for side, sign in enumerate((-1.0, 1.0)):
@@ -61,19 +66,23 @@ class Region:
 
 
 def quadratic(
-    functional: Functional, known: SmoothClass, region: Region, confidence: float
+    functional: Functional, smooth_class: SmoothClass, region: Region, confidence: float
 ) -> tuple[float, float, float, float]:
     """Return value, standard error, low and high of a quadratic number."""
-    expansion = functional.expand(Spline(known.lower, known.upper, 0, 0, np.ones(1)))
-    linear = known.along(expansion.influence)[0] @ known.turn
+    expansion = functional.expand(Spline(smooth_class.lower, smooth_class.upper, 0, 0, np.ones(1)))
+    linear = smooth_class.along(expansion.influence)[0] @ smooth_class.turn
     assert expansion.curvature is not None  # as it is quadratic
-    size = len(known.turn)
-    square = known.turn.T @ expansion.curvature.on(known.features, known.breakpoints, size) @ known.turn
-    damped = known.seen + constants.DAMPING * known.rough
-    shrunk, variance, found = known.seen / damped, known.seen / damped**2, known.score / damped
-    value = expansion.value + linear @ found + found @ square @ found - np.diagonal(square) @ variance
+    size = len(smooth_class.turn)
+    square = (
+        smooth_class.turn.T
+        @ expansion.curvature.on(smooth_class.features, smooth_class.breakpoints, size)
+        @ smooth_class.turn
+    )
+    damped = smooth_class.seen + constants.DAMPING * smooth_class.rough
+    shrunk, variance, estimated = smooth_class.seen / damped, smooth_class.seen / damped**2, smooth_class.score / damped
+    value = expansion.value + linear @ estimated + estimated @ square @ estimated - np.diagonal(square) @ variance
     # The slope at the estimate holds its noise twice; without it
-    slope, second = linear + 2 * square @ found, 2 * float(np.sum(square**2 * np.outer(variance, variance)))
+    slope, second = linear + 2 * square @ estimated, 2 * float(np.sum(square**2 * np.outer(variance, variance)))
     first = float(np.sum(slope**2 * variance))
     slope = slope * np.sqrt(max(first - 2 * second, 0.0) / max(first, 1e-300))
     law = error_law(slope, square, np.diag(variance))

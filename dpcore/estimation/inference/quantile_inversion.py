@@ -35,20 +35,20 @@ def corrected(posterior: Posterior, seen: Span, t: float, confidence: float) -> 
     return _to_ends(posterior, Corrected(value, error, low, high), t, confidence)
 
 
-def _to_ends(posterior: Posterior, found: Corrected, t: float, confidence: float) -> Corrected:
+def _to_ends(posterior: Posterior, interval: Corrected, t: float, confidence: float) -> Corrected:
     """The same with an interval up to an end that it all but reaches, where an atom may hold the quantile."""
     lower, upper, inputs = posterior.density.lower, posterior.density.upper, posterior.likelihood.inputs
     piece, z = (upper - lower) / min(2**constants.FIT_LEVEL, inputs), normal_quantile(confidence)
-    is_near = np.array([found.low < lower + piece, found.high > upper - piece])
+    is_near = np.array([interval.low < lower + piece, interval.high > upper - piece])
     if not np.any(is_near):
-        return found
+        return interval
     level = max(
         0, min(constants.COARSEST_LEVEL, inputs.bit_length() - 2)
     )  # two cells a piece at least, or they do not tell its atom
-    seen = residual_projection.of(posterior, level, np.arange(2))
+    seen = residual_projection.project(posterior, level, np.arange(2))
     even = posterior.likelihood.expected(np.full(inputs, 1 / inputs))  # without atoms: what is seen is the law's
     atoms = seen.masses @ seen.solve @ posterior.likelihood.residual(even)
     most = atoms + z * standard_errors(seen.masses, seen.covariance)
     to_lower, to_upper = is_near & (np.array([t, 1 - t]) <= most)
-    low, high = lower if to_lower else found.low, upper if to_upper else found.high
-    return replace(found, low=low, high=high, error=max(found.error, (high - low) / (2 * z)))
+    low, high = lower if to_lower else interval.low, upper if to_upper else interval.high
+    return replace(interval, low=low, high=high, error=max(interval.error, (high - low) / (2 * z)))

@@ -66,9 +66,13 @@ class Span:
         return influence.on(self.features, breakpoints, self.masses)
 
 
-def of(posterior: Posterior, level: int, ends: np.ndarray | None = None) -> Span:
+def project(posterior: Posterior, level: int, ends: np.ndarray | None = None) -> Span:
     """Return the projection of a posterior's residual on the span of V_level; ends: with atoms there, else where told."""
-    likelihood, density, ends = posterior.likelihood, posterior.density, posterior.told if ends is None else ends
+    likelihood, density, ends = (
+        posterior.likelihood,
+        posterior.density,
+        posterior.detected_ends if ends is None else ends,
+    )
     inputs = likelihood.inputs
     masses = cell_masses(constants.DEGREE, level, inputs)
     atoms = np.zeros((inputs, len(ends)))

@@ -122,17 +122,17 @@ class SmoothClass:
 
     def distance(self, score: np.ndarray, times: float) -> np.ndarray:
         """Return how far scores (m, K - 1) are from those, in chi-squared, (m,), but for what no report tells."""
-        told = replace(self, seen=self.seen[self.told], rough=self.rough[self.told])
-        left = score[:, self.told] - told.seen * told.nearest(score[:, self.told], times)
-        return np.asarray(np.sum(left**2 / told.seen, axis=1))
+        reduced = replace(self, seen=self.seen[self.identified], rough=self.rough[self.identified])
+        left = score[:, self.identified] - reduced.seen * reduced.nearest(score[:, self.identified], times)
+        return np.asarray(np.sum(left**2 / reduced.seen, axis=1))
 
     def apart(self, score: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Return how far they are from w (K - 1,) likewise."""
-        left = (score - self.seen * w)[:, self.told]
-        return np.asarray(np.sum(left**2 / self.seen[self.told], axis=1))
+        left = (score - self.seen * w)[:, self.identified]
+        return np.asarray(np.sum(left**2 / self.seen[self.identified], axis=1))
 
     @cached_property
-    def told(self) -> np.ndarray:
+    def identified(self) -> np.ndarray:
         """Which coordinates reports tell anything of, (K - 1,)."""
         return np.asarray(self.seen > constants.UNSEEN)
 
@@ -147,7 +147,7 @@ class SmoothClass:
         return np.clip((np.asarray(x, dtype=np.float64) - self.lower) / self.width, 0.0, 1.0)
 
 
-def of(likelihood: Likelihood, expected: np.ndarray, lower: float, upper: float, bound: float) -> SmoothClass:
+def build(likelihood: Likelihood, expected: np.ndarray, lower: float, upper: float, bound: float) -> SmoothClass:
     """Return the class, bound: M in the attribute's units, with what was observed; expected: (S,), under a fit."""
     masses, free, bends = _frame(likelihood.inputs)
     unit = bound * (upper - lower) ** 2.5  # f of x is f of u / width, and so on: |f''|_2 falls with width^(5/2)

@@ -69,23 +69,23 @@ def asked(scheme: Any, name: str) -> Any:
 
 def questions_of(attribute: Any, scheme: Any) -> list[str]:
     """Return the names of the attributes of a second round's scheme that ask a number by ranges; raises SchemeError without."""
-    found = [
+    names = [
         name
         for name, other in scheme.attributes.items()
         if other.bins is not None and other.column == attribute.column and other.missing != "category"
     ]
-    for name in found:
+    for name in names:
         model = scheme.attributes[name].mechanism.model()
         if not (isinstance(model, ScoreSums) and model.is_one_category):
             raise SchemeError(
                 f"{name} has {scheme.attributes[name].mechanism.name}; a second round asks by randomized_response"
             )
-    if not found:
+    if not names:
         raise SchemeError(
             f"scheme {scheme.name} asks nobody for ranges (bins) of {attribute.column}, the column of {attribute.name}; "
             "make one with ldpflow scheme --from"
         )
-    return found
+    return names
 
 
 def threshold(estimate: FunctionalEstimate) -> Fraction:
@@ -136,11 +136,11 @@ def deviations(first: DensityEstimate, second: Any, name: str) -> list[float]:
     """
     question, counts = second.scheme.attributes[name], second.statistics[name]
     model, n = question.mechanism.model(), second.reports(name)
-    said, shares = (np.cumsum(each)[:-1] for each in (counts / n, model.frequencies(counts, n)))
-    errors = np.sqrt(said * (1 - said) / n) / float(model.contrast)
-    found = []
+    reported, shares = (np.cumsum(part)[:-1] for part in (counts / n, model.frequencies(counts, n)))
+    errors = np.sqrt(reported * (1 - reported) / n) / float(model.contrast)
+    differences = []
     for edge, share, error in zip(question.bins, shares, errors, strict=True):
         before = first.functional(Cdf(float(edge)))
         if before.value is not None and before.standard_error is not None:
-            found.append(abs(share - before.value) / float(np.hypot(error, before.standard_error)))
-    return found
+            differences.append(abs(share - before.value) / float(np.hypot(error, before.standard_error)))
+    return differences

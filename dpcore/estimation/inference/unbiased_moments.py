@@ -30,7 +30,7 @@ from dpcore.estimation.density.densities import DensityOnInterval
 from dpcore.estimation.density.likelihood import Likelihood
 from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.estimation.inference.binning_error import Cells, Corrected
-from dpcore.estimation.inference.distribution_free_weights import Told
+from dpcore.estimation.inference.distribution_free_weights import DistributionFreeWeights
 from dpcore.functionals import Functional, Mean, Moment, Variance
 
 OFFERED = Mean | Moment | Variance
@@ -98,12 +98,14 @@ class UnbiasedMoments:
         for end, share in zip((0, -1), self._clipped, strict=True):  # a clipped value is at the end itself
             means[end] += share * (edges[end] ** k - means[end])
             squares[end] += share * (edges[end] ** (2 * k) - squares[end])
-        weighed = self._told.weigh(means[None])
+        weighed = self._weighting.weigh(means[None])
         left = means - weighed.means[0]
-        deviation = float(self._told.deviations(weighed, self._told.observed)[0])
+        deviation = float(self._weighting.deviations(weighed, self._weighting.observed)[0])
         error = float(np.hypot(deviation, left @ (self._cells - self._smooth_cells)))
         within = float(np.sqrt(np.maximum(squares - means**2, 0.0) @ self._cells**2))
-        return Unbiased(float(self._told.values(weighed)[0] + left @ self._cells), error, within, weighed.weights[0])
+        return Unbiased(
+            float(self._weighting.values(weighed)[0] + left @ self._cells), error, within, weighed.weights[0]
+        )
 
     @property
     def inputs(self) -> int:
@@ -111,8 +113,8 @@ class UnbiasedMoments:
         return self.likelihood.inputs
 
     @cached_property
-    def _told(self) -> Told:
-        return Told(self.likelihood, self.expected)
+    def _weighting(self) -> DistributionFreeWeights:
+        return DistributionFreeWeights(self.likelihood, self.expected)
 
     @cached_property
     def _clipped(self) -> np.ndarray:
@@ -129,7 +131,7 @@ class UnbiasedMoments:
         root = np.sqrt(self.likelihood.weights(self.expected))
         matrix = root[:, None] * self.likelihood.expected(np.eye(self.inputs))
         matrix = np.vstack([matrix, np.eye(self.inputs)])
-        observed = np.concatenate([root * self._told.observed, np.zeros(self.inputs)])
+        observed = np.concatenate([root * self._weighting.observed, np.zeros(self.inputs)])
         try:
             masses = scipy.optimize.nnls(matrix, observed, maxiter=10 * self.inputs)[0]
         except RuntimeError:

@@ -33,7 +33,7 @@ class Pair:
     response: np.ndarray
 
     @classmethod
-    def of(cls, aggregate: Any, attribute: str, given: str) -> Pair:
+    def from_aggregate(cls, aggregate: Any, attribute: str, given: str) -> Pair:
         """Return the pair; raises SchemeError where it is not kept, or where reports are not of one category each."""
         if (attribute, given) not in aggregate.pairs:
             declared = ", ".join(f"{numeric} given {other}" for numeric, other in aggregate.pairs) or "none"
@@ -56,7 +56,7 @@ class Pair:
         """R^{-1}, (k, k): a row for each category."""
         return left_inverse(self.response)
 
-    def each(self, estimate: Callable[[int, Group], DensityEstimate]) -> dict[str, DensityEstimate]:
+    def by_category(self, estimate: Callable[[int, Group], DensityEstimate]) -> dict[str, DensityEstimate]:
         """Return category -> estimate(its place, the group), without the categories too rare to tell.
 
         Raises NotEstimable where all of them are.

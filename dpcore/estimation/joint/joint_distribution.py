@@ -33,7 +33,7 @@ class Functions:
     orders: np.ndarray
 
     @classmethod
-    def of(cls, axis: Axis, margin: np.ndarray) -> Functions:
+    def at_margin(cls, axis: Axis, margin: np.ndarray) -> Functions:
         """Return those of an axis at its margin."""
         held = margin > 1e-9
         if axis.numbers is None or axis.size <= 3:
@@ -112,9 +112,9 @@ def _prior(summary: Summary, first: Functions, second: Functions) -> tuple[float
     best, chosen = _evidence(values, summary.covariance), (0.0, 0.0)
     decays = constants.ASSOCIATION_DECAYS if orders.max() > 1 else constants.ASSOCIATION_DECAYS[:1]
     for strength, decay in product(constants.ASSOCIATION_SPREADS, decays):
-        found = _evidence(values, summary.covariance + np.diag(strength**2 * orders ** (-2 * decay)))
-        if found > best:
-            best, chosen = found, (float(strength), decay)
+        evidence = _evidence(values, summary.covariance + np.diag(strength**2 * orders ** (-2 * decay)))
+        if evidence > best:
+            best, chosen = evidence, (float(strength), decay)
     return chosen
 
 

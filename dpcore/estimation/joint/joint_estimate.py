@@ -81,7 +81,7 @@ class JointEstimate:
 
     @cached_property
     def _functions(self) -> tuple[Functions, Functions]:
-        return Functions.of(self.first, self.margins[0]), Functions.of(self.second, self.margins[1])
+        return Functions.at_margin(self.first, self.margins[0]), Functions.at_margin(self.second, self.margins[1])
 
     def checked(self) -> JointEstimate:
         """Return it; raises NotEstimable where all of either attribute's estimate is one answer, so that nothing may vary."""
@@ -104,8 +104,10 @@ class JointEstimate:
         kind = "distribution_free" if distribution_free else "smooth"
         means = functional.means(self.first, self.second, self.law)
         plug_in = means.value(self.law)
-        found, covariance = self.evidence.means(means.first, means.second, None if distribution_free else self._near)
-        divisors, slopes = means.divisors(found)
+        estimates, covariance = self.evidence.means(
+            means.first, means.second, None if distribution_free else self._near
+        )
+        divisors, slopes = means.divisors(estimates)
         sure = constants.CLEAR_ERRORS * np.sqrt(np.maximum(np.einsum("dr,rs,ds->d", slopes, covariance, slopes), 0.0))
         if not np.all(divisors > sure):
             much = float(np.max((sure / np.maximum(divisors, 1e-12 + sure / 1e3)) ** 2))
@@ -114,7 +116,7 @@ class JointEstimate:
                 f"{2 * much:,.{0 if much > 5 else 1}f} times as many, or a larger epsilon, would do"
             )
             return replace(refused(functional, reason, confidence, plug_in), kind=kind)
-        value, gradient = means.combine(found)
+        value, gradient = means.combine(estimates)
         error = float(np.sqrt(max(gradient @ covariance @ gradient, 0.0)))
         half, (least, most) = normal_quantile(confidence) * error, functional.range_on(self.first)
         return FunctionalEstimate(
@@ -164,8 +166,8 @@ class JointEstimate:
         a = np.array([function for _, function in rows for _ in columns])
         b = np.array([function for _ in rows for _, function in columns])
         answered = np.vstack([self.first.answered, a]), np.vstack([self.second.answered, b])
-        found, covariance = self.evidence.means(*answered, self._near)
-        share, estimates = found[0], found[1:] / found[0]
+        means, covariance = self.evidence.means(*answered, self._near)
+        share, estimates = means[0], means[1:] / means[0]
         gradients = np.hstack([-estimates[:, None], np.eye(len(estimates))]) / share
         errors = np.sqrt(np.maximum(np.einsum("ir,rs,is->i", gradients, covariance, gradients), 0.0))
         shown = np.einsum("ri,ij,rj->r", *(answered[0], self.law, answered[1]), optimize=True)
@@ -255,8 +257,8 @@ def paired(aggregate: Any, first: str, second: str, estimates: tuple[Any, Any]) 
     elif (second, first) in aggregate.pairs:
         table = np.asarray(aggregate.pairs[second, first], dtype=np.float64)
     else:
-        kept = ", ".join(f"{one} with {other}" for one, other in aggregate.pairs) or "none"
-        raise SchemeError(f"{first} with {second} is not kept; name the pair in the scheme (it keeps: {kept})")
+        pairs = ", ".join(f"{one} with {other}" for one, other in aggregate.pairs) or "none"
+        raise SchemeError(f"{first} with {second} is not kept; name the pair in the scheme (it keeps: {pairs})")
     n = aggregate.reports(first)
     _check_enough(f"{first} with {second}", n)
     sums = np.zeros((table.shape[0] + 1, table.shape[1] + 1))
@@ -265,7 +267,7 @@ def paired(aggregate: Any, first: str, second: str, estimates: tuple[Any, Any]) 
     axes = axis_of(attributes[0]), axis_of(attributes[1])
     margins = margin_of(estimates[0], axes[0]), margin_of(estimates[1], axes[1])
     sides = [
-        Side.of(attribute, cells_of(attribute), _near(margin))
+        Side.from_attribute(attribute, cells_of(attribute), _near(margin))
         for attribute, margin in zip(attributes, margins, strict=True)
     ]
     return JointEstimate(
@@ -293,17 +295,17 @@ def asked_together(aggregate: Any, name: str, first: str, estimate: Any = None) 
     else:
         table = np.maximum(estimate.values, 0.0)[places].reshape(axes[0].size, axes[1].size)
         margins = table.sum(axis=1) / table.sum(), table.sum(axis=0) / table.sum()
-    side = Side.of(attribute, places[:, None], np.outer(*map(_near, margins)).ravel())
+    side = Side.from_attribute(attribute, places[:, None], np.outer(*map(_near, margins)).ravel())
     sums = np.append(aggregate.reports(name), aggregate.statistics[name]).astype(np.float64)
     return JointEstimate(
         first=axes[0], second=axes[1], margins=_held(*margins), evidence=Together(side, sums)
     ).checked()
 
 
-def _check_enough(what: str, n: int) -> None:
+def _check_enough(subject: str, n: int) -> None:
     """Raise NotEstimable where reports are too few for errors to be told from them."""
     if n < constants.MIN_SUPPORT:
-        raise NotEstimable(f"{what} has {n} reports, and needs {constants.MIN_SUPPORT}; collect more")
+        raise NotEstimable(f"{subject} has {n} reports, and needs {constants.MIN_SUPPORT}; collect more")
 
 
 def _near(margin: np.ndarray) -> np.ndarray:

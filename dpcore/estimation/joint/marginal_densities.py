@@ -29,12 +29,12 @@ def densities(attribute: Any, statistics: np.ndarray) -> tuple[DensityEstimate, 
         (table[:, 0].sum(axis=2), places.sum(axis=1), alone[0].weights()[::cells], others[0]),
         (table[0].sum(axis=1), places.sum(axis=0), alone[1].weights()[:cells], others[1]),
     )
-    found = []
+    estimates = []
     for side, level, (lines, seen, weights, own) in zip(attribute.sides, (2, 3), sides, strict=True):
         counts = np.append(seen, own)
         if not counts.sum():
             raise NotEstimable(f"{attribute.name} has no report of {side.name} or of a place; collect some first")
         law = np.array([mechanism.level_law[0], mechanism.level_law[level]], dtype=np.float64)
         channel = FiniteChannel((Listed(lines), Listed(weights)), law / law.sum())
-        found.append(LogSpline().through(side, channel, counts))
-    return found[0], found[1]
+        estimates.append(LogSpline().through(side, channel, counts))
+    return estimates[0], estimates[1]

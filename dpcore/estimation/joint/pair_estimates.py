@@ -101,18 +101,18 @@ def _pair(
     )  # as they are needed
     reason = "; ".join(f"{name}: {unavailable[name]}" for name in alone if name in unavailable)
     reason = reason or _withheld(aggregate, told_by, fewest)
-    found = None
+    estimate = None
     try:
         if not reason and len(told_by) == 1:
-            found = asked_together(aggregate, told_by[0], first, estimates.get(told_by[0]))
+            estimate = asked_together(aggregate, told_by[0], first, estimates.get(told_by[0]))
         elif not reason:
-            found = paired(aggregate, first, second, (estimates[first], estimates[second]))
+            estimate = paired(aggregate, first, second, (estimates[first], estimates[second]))
     except NotEstimable as error:
         reason = str(error)
-    if found is None:
+    if estimate is None:
         return PairEstimates(first=first, second=second, reason=reason)
-    numbers = tuple(_numbers(found))
-    return PairEstimates(first=first, second=second, estimate=found, numbers=numbers, tests=tuple(_tests(found)))
+    numbers = tuple(_numbers(estimate))
+    return PairEstimates(first=first, second=second, estimate=estimate, numbers=numbers, tests=tuple(_tests(estimate)))
 
 
 def _withheld(aggregate: Any, told_by: tuple[str, ...], fewest: int) -> str:
@@ -129,8 +129,8 @@ def _is_small(axis: Axis) -> bool:
     return len(axis.parts(constants.TABLE_PARTS)) <= constants.TABLE_CATEGORIES
 
 
-def _numbers(found: JointEstimate) -> Iterator[Number]:
-    first, second = found.first, found.second
+def _numbers(estimate: JointEstimate) -> Iterator[Number]:
+    first, second = estimate.first, estimate.second
     asked: list[tuple[JointFunctional, str, str]] = []
     if first.numbers is not None and second.numbers is not None:
         asked += [(functional, "", "") for functional in (Correlation(), RankCorrelation(), Slope(), Intercept())]
@@ -144,12 +144,12 @@ def _numbers(found: JointEstimate) -> Iterator[Number]:
                 (ConditionalProbability(own, where), name, part) for name, own in first.parts(constants.TABLE_PARTS)
             ]
     for functional, own, part in asked:
-        yield Number(result=found.functional(functional), first_part=own, second_part=part)
+        yield Number(result=estimate.functional(functional), first_part=own, second_part=part)
 
 
-def _tests(found: JointEstimate) -> Iterator[Test]:
-    yield found.independence()
-    if found.first.numbers is not None:
-        if found.second.numbers is not None:
-            yield found.trend()
-        yield found.equal_means()
+def _tests(estimate: JointEstimate) -> Iterator[Test]:
+    yield estimate.independence()
+    if estimate.first.numbers is not None:
+        if estimate.second.numbers is not None:
+            yield estimate.trend()
+        yield estimate.equal_means()

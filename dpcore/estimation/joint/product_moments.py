@@ -90,8 +90,8 @@ class Paired(Evidence):
         left, right = self.first.product(g[i], g[j]), self.second.product(h[i], h[j])
         covariance = _less_means(np.sum((left @ self._average) * right, axis=1), means) / self.n
         if near is not None:  # what the law near the truth has and the weights do not say
-            said = self.first.means(g), self.second.means(h)
-            pairs = ((first, second, 1), (*said, -1))
+            means_by_cell = self.first.means(g), self.second.means(h)
+            pairs = ((first, second, 1), (*means_by_cell, -1))
             means = means + sum(sign * np.einsum("ri,ij,rj->r", a, near.law, b, optimize=True) for a, b, sign in pairs)
         return means, covariance
 
@@ -112,7 +112,7 @@ class Paired(Evidence):
         left, right = self._average[:, 0], self._average[0]
         D = g @ self._average @ h.T - np.outer(g @ left, h @ right)
         own, other = _covariance(self.first, g, left), _covariance(self.second, h, right)
-        inverse, second = (np.linalg.pinv(each, rcond=1e-10, hermitian=True) for each in (own, other))
+        inverse, second = (np.linalg.pinv(covariance, rcond=1e-10, hermitian=True) for covariance in (own, other))
         return max(0.0, float(self.n * np.trace(inverse @ D @ second @ D.T)))
 
 

@@ -30,7 +30,7 @@ class Side(ABC):
     law: np.ndarray
 
     @staticmethod
-    def of(attribute: Any, cells: np.ndarray, law: np.ndarray) -> Side:
+    def from_attribute(attribute: Any, cells: np.ndarray, law: np.ndarray) -> Side:
         """Return an attribute's side; raises NotEstimable where its reports are of additive noise."""
         model = attribute.mechanism.model()
         if isinstance(model, FiniteChannel):
@@ -114,9 +114,9 @@ class _Counted(Side):
         root = np.sqrt(self.law)
         matrix = root[:, None] * (self.channel.T @ self._weighted) * root
         values, directions = np.linalg.eigh(matrix)
-        kept = values > constants.EIGENVALUE_TOLERANCE * values[-1]
-        directions = directions[:, kept] * root[:, None]
-        return np.asarray((directions / values[kept]) @ directions.T)
+        identified = values > constants.EIGENVALUE_TOLERANCE * values[-1]
+        directions = directions[:, identified] * root[:, None]
+        return np.asarray((directions / values[identified]) @ directions.T)
 
     def unbiased(self, functions: np.ndarray) -> np.ndarray:
         return _after_nothing(functions @ self._inverse @ self._weighted.T)
@@ -176,8 +176,10 @@ class _Scored(Side):
         return self.unbiased(squares[:, self._order] + alone)
 
     def scores(self, functions: np.ndarray) -> np.ndarray:
-        told = (functions * self.law) @ self.channel.T @ np.linalg.pinv(self._covariance, rcond=1e-10, hermitian=True)
-        return np.hstack([-(told @ self.channel @ self.law)[:, None], told])
+        weights = (
+            (functions * self.law) @ self.channel.T @ np.linalg.pinv(self._covariance, rcond=1e-10, hermitian=True)
+        )
+        return np.hstack([-(weights @ self.channel @ self.law)[:, None], weights])
 
 
 def _after_nothing(weights: np.ndarray) -> np.ndarray:
@@ -186,5 +188,5 @@ def _after_nothing(weights: np.ndarray) -> np.ndarray:
 
 
 def has_side(attribute: Any) -> bool:
-    """Return whether an attribute's reports speak of its cells so that `Side.of` has a side of it."""
+    """Return whether an attribute's reports speak of its cells so that `Side.from_attribute` has a side of it."""
     return isinstance(attribute.mechanism.model(), FiniteChannel | ScoreSums)

@@ -72,7 +72,7 @@ class Margins:
     categories: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[str, str, float]], labels: Mapping[str, Any]) -> Margins:
+    def from_rows(cls, rows: Iterable[tuple[str, str, float]], labels: Mapping[str, Any]) -> Margins:
         """Return the margins of rows (label, category, total); labels: the scheme's, name -> what has `.categories`.
 
         Of several labels together a row is ("region*sex", "north*male", total).  Every category must have its row, of 0 where
@@ -82,18 +82,18 @@ class Margins:
         categories = {name: tuple(label.categories) for name, label in labels.items()}
         totals: dict[str, dict[str, float]] = {}
         for label, category, total in rows:
-            known = totals.setdefault(label, {})
-            if category in known:
+            margin = totals.setdefault(label, {})
+            if category in margin:
                 raise SchemeError(f"margins have {label}={category} twice; give each category one total")
             if isinstance(total, bool) or not 0 <= float(total) < float("inf"):
                 raise SchemeError(f"the total of {label}={category} must be a number of at least 0, got {total}")
-            known[category] = float(total)
+            margin[category] = float(total)
         if not totals:
             raise SchemeError("margins need a row (label, category, total) at least, got none")
         shares: dict[tuple[str, ...], np.ndarray] = {}
         sums: dict[str, float] = {}
-        for label, known in totals.items():
-            names, table = _table(label, known, categories)
+        for label, margin in totals.items():
+            names, table = _table(label, margin, categories)
             for name in names:
                 if any(name in others for others in shares):
                     raise SchemeError(f"{name} is in two margins; give it once, alone or together with others")
@@ -116,18 +116,18 @@ class Margins:
 
     def by_category(self) -> dict[tuple[str, str], float]:
         """Return (label, category) -> its share of the population, of the labels whose totals are known."""
-        known: dict[tuple[str, str], float] = {}
+        shares: dict[tuple[str, str], float] = {}
         for names, table in self.shares.items():
             for axis, name in enumerate(names):
                 alone = table.sum(axis=tuple(other for other in range(table.ndim) if other != axis))
-                known |= {
+                shares |= {
                     (name, category): float(share) for category, share in zip(self.categories[name], alone, strict=True)
                 }
-        return known
+        return shares
 
     def places(self) -> tuple[np.ndarray, ...]:
         """Return of each margin the category that each cell is in, (C,)."""
-        shape = tuple(len(each) for each in self.categories.values())
+        shape = tuple(len(labels) for labels in self.categories.values())
         cell = dict(zip(self.categories, np.indices(shape).reshape(len(shape), -1), strict=True))
         return tuple(
             np.ravel_multi_index([cell[name] for name in names], table.shape) for names, table in self.shares.items()
@@ -136,12 +136,12 @@ class Margins:
     def name(self, names: tuple[str, ...], place: int) -> str:
         """Return a category of a margin as rows have it: LABEL=CATEGORY."""
         at = np.unravel_index(place, self.shares[names].shape)
-        said = (self.categories[name][int(i)] for name, i in zip(names, at, strict=True))
-        return f"{JOINED.join(names)}={JOINED.join(said)}"
+        categories = (self.categories[name][int(i)] for name, i in zip(names, at, strict=True))
+        return f"{JOINED.join(names)}={JOINED.join(categories)}"
 
 
 def _table(
-    label: str, known: Mapping[str, float], categories: Mapping[str, tuple[str, ...]]
+    label: str, totals: Mapping[str, float], categories: Mapping[str, tuple[str, ...]]
 ) -> tuple[tuple[str, ...], np.ndarray]:
     """A margin's labels in the scheme's order, and its totals by their categories."""
     asked = [name.strip() for name in label.split(JOINED)]
@@ -152,17 +152,19 @@ def _table(
     if len(set(asked)) < len(asked):
         raise SchemeError(f"a margin names each label once, got {label}")
     wanted = {JOINED.join(one): one for one in product(*(categories[name] for name in asked))}
-    spelled = known
+    spelled = totals
     if len(asked) > 1:
-        spelled = {JOINED.join(part.strip() for part in said.split(JOINED)): total for said, total in known.items()}
-    for said in spelled.keys() - wanted.keys():
-        raise SchemeError(f"{label} has no category {said!r}; the scheme has {_listed(wanted)}")
-    if absent := [said for said in wanted if said not in spelled]:
+        spelled = {
+            JOINED.join(part.strip() for part in category.split(JOINED)): total for category, total in totals.items()
+        }
+    for category in spelled.keys() - wanted.keys():
+        raise SchemeError(f"{label} has no category {category!r}; the scheme has {_listed(wanted)}")
+    if absent := [category for category in wanted if category not in spelled]:
         raise SchemeError(f"margins of {label} lack {_listed(absent)}; write 0 where the population has nobody")
     names = tuple(name for name in categories if name in asked)
     table = np.zeros([len(categories[name]) for name in names])
-    for said, one in wanted.items():
-        table[tuple(categories[name].index(one[asked.index(name)]) for name in names)] = spelled[said]
+    for category, one in wanted.items():
+        table[tuple(categories[name].index(one[asked.index(name)]) for name in names)] = spelled[category]
     return names, table
 
 

@@ -45,11 +45,11 @@ class Strata(ABC):
     statistics: np.ndarray
 
     @staticmethod
-    def of(aggregate: Any, attribute: str, weights: Weights) -> Strata:
+    def from_aggregate(aggregate: Any, attribute: str, weights: Weights) -> Strata:
         """Return those of an aggregate that is kept by label."""
         model, held = aggregate.scheme.attributes[attribute].mechanism.model(), aggregate.labelled
         answered, statistics = (
-            np.asarray(each[attribute], dtype=np.float64) for each in (held.answered, held.statistics)
+            np.asarray(sums[attribute], dtype=np.float64) for sums in (held.answered, held.statistics)
         )
         if isinstance(model, FiniteChannel):
             return _Counted(weights, answered, statistics, model)
@@ -79,8 +79,8 @@ class Strata(ABC):
 
     def variance(self, G: np.ndarray) -> np.ndarray:
         """Return the variances, (m,), of numbers with these weights (m, S) of the levels' average reports."""
-        squares, _, kept, left = self._parts(G)
-        return np.asarray(squares @ kept + (left**2 - self._means(G) ** 2) @ (kept * self.weights.counts))
+        squares, _, inflated, left = self._parts(G)
+        return np.asarray(squares @ inflated + (left**2 - self._means(G) ** 2) @ (inflated * self.weights.counts))
 
     def assumed(self, G: np.ndarray) -> np.ndarray:
         """Return the variances, (m,), if there were `effective_n` reports that count the same, of the weighted law."""
@@ -97,9 +97,9 @@ class Strata(ABC):
 
     def excess(self, G: np.ndarray) -> np.ndarray:
         """Return the covariance, (m, m), of numbers with weights (m, S), less the one assumed."""
-        _, means, kept, left = self._parts(G)
-        whole = self.products(kept - self.weights.values / self.shrinkage, G)
-        often = kept * self.weights.counts
+        _, means, inflated, left = self._parts(G)
+        whole = self.products(inflated - self.weights.values / self.shrinkage, G)
+        often = inflated * self.weights.counts
         return whole + (left * often) @ left.T - (means * often) @ means.T
 
     def offsets(self, G: np.ndarray) -> np.ndarray:
@@ -150,8 +150,8 @@ class Strata(ABC):
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    known = np.isfinite(above) & np.isfinite(below) & (above > 0) & (below > 0)
-    return np.where(known, above, 1.0) / np.where(known, below, 1.0)
+    is_finite = np.isfinite(above) & np.isfinite(below) & (above > 0) & (below > 0)
+    return np.where(is_finite, above, 1.0) / np.where(is_finite, below, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,19 +195,19 @@ class _Scored(Strata):
     model: ScoreSums
 
     @property
-    def _each(self) -> np.ndarray:
+    def _answered_once(self) -> np.ndarray:
         return np.maximum(self.answered, 1)[:, None]
 
     @cached_property
     def _apart(self) -> np.ndarray:
         """The cells' average scores less the weighted ones, (C, k)."""
         whole = self.weights.values @ self.statistics / self.total
-        return np.where(self.answered[:, None] > 0, self.statistics / self._each - whole, 0.0)
+        return np.where(self.answered[:, None] > 0, self.statistics / self._answered_once - whole, 0.0)
 
     @cached_property
     def _frequencies(self) -> np.ndarray:
         """Unbiased, of each cell, (C, k)."""
-        return self.model.frequencies(self.statistics, self._each)
+        return self.model.frequencies(self.statistics, self._answered_once)
 
     def _own(self, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What one report's scores have of variance of their own, (C, k), and the weights of what they share, (2, 2)."""
@@ -243,13 +243,13 @@ class _Noisy(Strata):
     @cached_property
     def _laws(self) -> np.ndarray:
         """Of the input cells, (C, inputs): everybody's where a cell has too few reports for one of its own."""
-        everyone = InnerProducts.of(self.model, self.summed).law
-        return np.array([_law(self.model, each, everyone) for each in self.statistics])
+        everyone = InnerProducts.from_statistics(self.model, self.summed).law
+        return np.array([_law(self.model, cell, everyone) for cell in self.statistics])
 
     @cached_property
     def _blocks(self) -> tuple[np.ndarray, np.ndarray]:
         """Reports of each cell and block, (C, B), and W of each block, (B,)."""
-        reports = np.array([self.model.split(each)[0] for each in self.statistics])
+        reports = np.array([self.model.split(cell)[0] for cell in self.statistics])
         return reports, np.maximum(self.weights.values @ reports, 1e-300)
 
     def _by_block(self, G: np.ndarray) -> list[np.ndarray]:
@@ -281,10 +281,10 @@ class _Noisy(Strata):
     def sums(self, G: np.ndarray) -> np.ndarray:
         reports, W = self._blocks
         averages = self._averages(G)
-        by_cell = [self.model.split(each)[1] for each in self.statistics]
+        by_cell = [self.model.split(cell)[1] for cell in self.statistics]
         whole = np.zeros((len(G), len(reports)))
         for b, block in enumerate(self._by_block(G)):
-            sums = np.array([each[b] for each in by_cell])
+            sums = np.array([cell[b] for cell in by_cell])
             whole += (block.T @ sums.T - averages[:, b : b + 1] * reports[:, b]) / W[b]
         return whole
 
@@ -294,6 +294,6 @@ class _Noisy(Strata):
 
 def _law(model: NoisyFeatures, statistics: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
     try:
-        return InnerProducts.of(model, statistics).law
+        return InnerProducts.from_statistics(model, statistics).law
     except NotEstimable:
         return otherwise

@@ -50,7 +50,7 @@ class WeightedAggregate:
     pairs: Mapping[tuple[str, str], np.ndarray] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
-    def of(cls, aggregate: Any, attribute: str, strata: Strata) -> WeightedAggregate:
+    def from_strata(cls, aggregate: Any, attribute: str, strata: Strata) -> WeightedAggregate:
         """Return that of an attribute."""
         statistics, answered = {attribute: strata.summed}, {attribute: strata.effective_n}
         return cls(aggregate.scheme, statistics, answered, aggregate.fingerprint)
@@ -78,11 +78,11 @@ def estimate_weighted(aggregate: Any, attribute: str, weights: Weights, estimato
         raise SchemeError("weights must be those of this aggregate's reports by label; rake its own counts")
     if not held.answered[attribute] @ weights.values > 0:
         raise NotEstimable(f"{attribute} has no report; collect some first")
-    strata = Strata.of(aggregate, attribute, weights)
-    weighted = WeightedAggregate.of(aggregate, attribute, strata)
+    strata = Strata.from_aggregate(aggregate, attribute, weights)
+    weighted = WeightedAggregate.from_strata(aggregate, attribute, strata)
     plain = sensitivity.exposed(estimator.estimate(weighted, attribute), weighted, attribute)
     n = int(held.answered[attribute].sum())
-    told: dict[str, Any] = {
+    changes: dict[str, Any] = {
         "n": n,
         "group": Group(WEIGHTED, ",".join(weights.labels)),
         "sample": Sample(aggregate=aggregate.fingerprint, n=n),
@@ -90,9 +90,9 @@ def estimate_weighted(aggregate: Any, attribute: str, weights: Weights, estimato
     }
     if isinstance(plain, DensityEstimate):
         inference = WeightedInference(plain.inference, strata, plain.lower, plain.upper)
-        return replace(plain, inference=inference, assumed=None, any_law=None, **told)
+        return replace(plain, inference=inference, assumed=None, any_law=None, **changes)
     model = aggregate.scheme.attributes[attribute].mechanism.model()
-    return replace(_frequencies(plain, model, strata, plain.exposure.reading), **told)
+    return replace(_frequencies(plain, model, strata, plain.exposure.reading), **changes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +140,8 @@ class WeightedInference:
         plain = self.base.estimate(functional, confidence)
         if plain.is_refused or plain.standard_error is None:
             return plain
-        found = self.base.influence(functional)
-        ratio = self._typical() if found is None else float(self.strata.ratio(found[0][None])[0])
+        influence = self.base.influence(functional)
+        ratio = self._typical() if influence is None else float(self.strata.ratio(influence[0][None])[0])
         second = plain.second_order or 0.0
         square = ratio * (1 - second) + ratio**2 * second
         scale = square**0.5
@@ -164,15 +164,15 @@ class WeightedInference:
 
     def _along(self, x: np.ndarray, of_cdf: int) -> np.ndarray:
         """The scale of errors along a curve, (n,): of the density, or of its distribution function."""
-        found = self.base.curve(x)
-        return np.full(len(x), self._typical() ** 0.5) if found is None else np.sqrt(self.strata.ratio(found[of_cdf]))
+        curves = self.base.curve(x)
+        return np.full(len(x), self._typical() ** 0.5) if curves is None else np.sqrt(self.strata.ratio(curves[of_cdf]))
 
     def _typical(self) -> float:
         """The largest ratio of the variances of the distribution function at nine places; 1 where nothing is known."""
         places = self.lower + (self.upper - self.lower) * np.arange(1, 10) / 10
-        found = [self.base.influence(Cdf(float(x))) for x in places]
-        known = [each[0] for each in found if each is not None]
-        return float(self.strata.ratio(np.array(known)).max()) if known else 1.0
+        influences = [self.base.influence(Cdf(float(x))) for x in places]
+        weights = [influence[0] for influence in influences if influence is not None]
+        return float(self.strata.ratio(np.array(weights)).max()) if weights else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +186,7 @@ class WeightedSpread(Spread):
     reading: float | np.ndarray
 
     @classmethod
-    def of(cls, plain: Spread, strata: Strata, reading: float | np.ndarray) -> WeightedSpread:
+    def from_strata(cls, plain: Spread, strata: Strata, reading: float | np.ndarray) -> WeightedSpread:
         """Return it; plain: that of n_eff equal reports."""
         return cls(plain.own, plain.shared, plain.weights, strata, reading)
 
@@ -237,7 +237,7 @@ def _frequencies(
     plain: FrequencyEstimate, model: Any, strata: Strata, reading: float | np.ndarray
 ) -> FrequencyEstimate:
     """The estimate with the errors that weighted reports have; reading: as `WeightedSpread` has it."""
-    spread = WeightedSpread.of(plain.spread, strata, reading)
+    spread = WeightedSpread.from_strata(plain.spread, strata, reading)
     intervals: Intervals = NormalIntervals(plain.raw, np.sqrt(np.maximum(spread.variances, 0.0)))
     if plain.union_interval is not None:  # the score test, of as many reports as give each category its variance
         often = strata.effective_n * plain.spread.variances / spread.variances

@@ -26,7 +26,7 @@ from math import nan
 import numpy as np
 import scipy
 
-from dpcore.estimation.density.inner_products import InnerProducts, told
+from dpcore.estimation.density.inner_products import InnerProducts, mass_gain
 from dpcore.estimation.estimators import project_simplex
 from dpcore.mechanisms.observation_model import FiniteChannel, Level, NoisyFeatures, ScoreSums
 from dpcore.protocol.aggregates import Aggregate
@@ -166,8 +166,8 @@ def _consistency(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) ->
     if isinstance(model, NoisyFeatures):
         if model.split(statistics)[0][0] < _ENOUGH:
             return None
-        products = InnerProducts.of(model, statistics)
-        weights, _ = told(model.basis, products.covariance)
+        products = InnerProducts.from_statistics(model, statistics)
+        weights, _ = mass_gain(model.basis, products.covariance)
         off, variance = float(weights @ products.stacked) - 1.0, float(weights @ products.covariance @ weights)
         return _chi_squared(off**2 / variance, 1, "the density's mass, which is one")
     n = aggregate.reports(name)
@@ -281,7 +281,7 @@ def _one_average(model: NoisyFeatures, tables: Sequence[np.ndarray]) -> Found | 
     if len(tables) < 2:
         return None
     whole = np.sum(tables, axis=0)
-    covariance = InnerProducts.of(model, whole).covariance
+    covariance = InnerProducts.from_statistics(model, whole).covariance
     ends = np.cumsum([0, *(table.shape[1] for table in model.tables)])
     statistic, free = 0.0, 0
     blocks = range(len(model.tables)) if model.block_law is not None else range(1)  # a client's own blocks go together

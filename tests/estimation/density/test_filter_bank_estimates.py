@@ -104,7 +104,7 @@ def test_means_are_unbiased_and_their_errors_stated(basis: str, more: str) -> No
     scaled = []
     for run in range(draws_for_variance(1.3**2)):
         statistics = mechanism.simulate(rng.multinomial(n, law), dp.seeded(run))
-        rungs = resolution_levels.build(InnerProducts.of(model, statistics), 2.0)
+        rungs = resolution_levels.build(InnerProducts.from_statistics(model, statistics), 2.0)
         variance = first_moments @ rungs.covariance_of(level) @ first_moments
         scaled.append((first_moments @ rungs.coefficients(level) - scipy.stats.beta(2, 4).mean()) / np.sqrt(variance))
     squares = np.array(scaled) ** 2
@@ -121,7 +121,7 @@ def test_a_level_that_describes_the_density_is_rarely_refused(basis: str) -> Non
     uniform = {"x": np.random.default_rng(1).uniform(10, 14, 100_000), "side": np.full(100_000, "left")}
     aggregate = dp.simulate(bank, uniform, random=dp.seeded(1))
     rungs = resolution_levels.build(
-        InnerProducts.of(bank.attributes["x"].mechanism.model(), aggregate.statistics["x"]), 2.0
+        InnerProducts.from_statistics(bank.attributes["x"].mechanism.model(), aggregate.statistics["x"]), 2.0
     )
     values, vectors = np.linalg.eigh(rungs.covariance)
     noise = np.random.default_rng(2).standard_normal((40_000, len(values))) * np.sqrt(np.maximum(values, 0))

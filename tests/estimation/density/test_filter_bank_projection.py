@@ -76,7 +76,9 @@ def without_noise(name: str, f: Function, degree: int, finest: int, cells: int =
     products = exact_products(of.basis, f, cells)
     reports = np.full(of.basis.blocks, 1e6)
     sums = [z / unit * 1e6 for z, unit in zip(products, of.units, strict=True)]
-    return resolution_levels.build(InnerProducts.of(of, np.concatenate([reports, *sums])), 1.0, unit_mass=False)
+    return resolution_levels.build(
+        InnerProducts.from_statistics(of, np.concatenate([reports, *sums])), 1.0, unit_mass=False
+    )
 
 
 def apart(name: str, f: Function, x: np.ndarray, levels: range | None = None, cells: int = 1) -> dict[int, float]:

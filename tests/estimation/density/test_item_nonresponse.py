@@ -76,7 +76,7 @@ def test_the_share_is_unbiased_whatever_the_law_in_its_span_is() -> None:
     model = SCHEME.attributes["x"].mechanism.model()
     answers = Answers(model, aggregate(0.3).statistics["x"])
     cells = np.diff(LAW.cdf(np.linspace(0, 1, 385)))
-    silence, near = answers.found(0.3, cells), answers.likelihood(0.3)
+    silence, near = answers.estimate(0.3, cells), answers.likelihood(0.3)
     other = cells + 0.01 * (
         cell_masses(constants.DEGREE, constants.COARSEST_LEVEL, 384)
         @ massless(bspline.integrals(constants.DEGREE, constants.COARSEST_LEVEL))
@@ -101,7 +101,7 @@ def test_errors_hold_that_of_the_share_and_grow_as_fewer_answer() -> None:
     step = inference.silence.error
     again = [_with_share(reports, inference.silence.share + by).inference for by in (-step, step)]
     for functional in NUMBERS:
-        found, known = estimate.functional(functional), inference.known.estimate(functional, 0.95)
+        found, known = estimate.functional(functional), inference.base.estimate(functional, 0.95)
         low, high = (each.estimate(functional, 0.95).value for each in again)
         along = abs(high - low) / 2
         assert found.standard_error == pytest.approx(np.hypot(known.standard_error, along), rel=0.05)

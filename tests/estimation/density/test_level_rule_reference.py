@@ -24,7 +24,8 @@ GRID = (np.arange(1 << 14) + 0.5) / (1 << 14)
 
 def _ladder(degree: int, n: int = 2_000_000, seed: int = 1, name: str = "bimodal"):
     of = mechanism(degree)
-    return resolution_levels.build(InnerProducts.of(of.model(), draw(of, SMOOTH[name], n, seed).statistics["x"]), 1.0)
+    statistics = draw(of, SMOOTH[name], n, seed).statistics["x"]
+    return resolution_levels.build(InnerProducts.from_statistics(of.model(), statistics), 1.0)
 
 
 def _values(rungs, level: int, order: int = 0) -> np.ndarray:

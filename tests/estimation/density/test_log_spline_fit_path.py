@@ -107,7 +107,7 @@ def test_every_model_is_at_its_maximum(law, mechanism, n, epsilon):
     model = asked.attributes["x"].mechanism.model()
     statistics = dp.simulate(asked, target(law), seeded((n, 5, 77)), n).statistics["x"]
     is_finite = isinstance(model, FiniteChannel)
-    likelihood = Counts(model, statistics) if is_finite else InnerProducts.of(model, statistics).averages()
+    likelihood = Counts(model, statistics) if is_finite else InnerProducts.from_statistics(model, statistics).averages()
     models = log_spline_fit.fit(likelihood, 6, (1, 2, 3, 4)).models
     for found in models:
         family = found.family

@@ -403,13 +403,15 @@ def test_averages_of_a_wavelet_mechanism_mean_what_they_say(degree):
     """Without noise the residual at the true law vanishes; with it, its squares count the dimensions."""
     of = mechanism(degree)
     law = cell_law(of, SMOOTH["beta"])
-    exact = InnerProducts.of(of.model(), noiseless(of, law).statistics["x"]).averages()
+    exact = InnerProducts.from_statistics(of.model(), noiseless(of, law).statistics["x"]).averages()
     small = law.reshape(exact.inputs, -1).sum(axis=1)
     size = np.abs(exact.values).max()
     assert exact.expected(small) == pytest.approx(exact.values, abs=2e-4 * size)
     squares = []
     for seed in range(50):
-        drawn = InnerProducts.of(of.model(), draw(of, SMOOTH["beta"], 200_000, seed).statistics["x"]).averages()
+        drawn = InnerProducts.from_statistics(
+            of.model(), draw(of, SMOOTH["beta"], 200_000, seed).statistics["x"]
+        ).averages()
         left = drawn.residual(drawn.expected(small))
         squares.append(left @ left)
     mean, error = np.mean(squares), np.std(squares) / np.sqrt(len(squares))

@@ -195,7 +195,7 @@ def test_a_groups_noise_is_that_of_its_effective_reports():
 def test_a_ladder_is_the_sum_of_its_blocks():
     of = mechanism(1)
     aggregate = draw(of, SMOOTH["bimodal"], 100_000, seed=9)
-    rungs = resolution_levels.build(InnerProducts.of(of.model(), aggregate.statistics["x"]), 1.0)
+    rungs = resolution_levels.build(InnerProducts.from_statistics(of.model(), aggregate.statistics["x"]), 1.0)
     for index, level in enumerate(rungs.levels[:-1]):
         fine = rungs.coefficients(level + 1)
         step = fine - bspline.refinement(1, level) @ rungs.coefficients(level)
@@ -210,7 +210,7 @@ def test_groups_of_whom_none_can_be_told_are_refused_together() -> None:
         raise NotEstimable(f"{place} {group}")
 
     with pytest.raises(NotEstimable, match="no group of side has enough reports of height"):
-        nobody.each(too_few)
+        nobody.by_category(too_few)
 
 
 def test_a_level_outside_is_told_the_ones_there_are() -> None:

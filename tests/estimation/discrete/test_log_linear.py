@@ -186,7 +186,7 @@ def test_the_mode_is_where_nothing_pulls(subtests: pytest.Subtests) -> None:
             information = Information(clear, clear @ LAW)
             assert information.root.shape == (told, 6)
             belief = Belief(2, 0.1, free=0.3)
-            mode, columns = fit(family, belief, information), family.of(belief)
+            mode, columns = fit(family, belief, information), family.columns(belief)
             moved = slope(columns, mode.law)
             pull, curvature = moved.T @ information.score(mode.law) - mode.coordinates, moved.T @ clear @ moved
             curvature += np.eye(len(pull))

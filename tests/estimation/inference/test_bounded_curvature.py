@@ -72,7 +72,7 @@ def class_of(law: Target, n: int, bound: float) -> smoothness_class.SmoothClass:
     """The class of that bound around expected counts of n clients, whose noise is the law's own."""
     model, cells = scheme(n=n).attributes["x"].mechanism.model(), law.cells
     counts = model.expected(cells(model.inputs), n * model.level_law)
-    return smoothness_class.of(Counts(model, counts), model.probabilities(cells(model.inputs)), 0, 1, bound)
+    return smoothness_class.build(Counts(model, counts), model.probabilities(cells(model.inputs)), 0, 1, bound)
 
 
 def known(name: str, n: int = 100_000, times: float = 1.0) -> smoothness_class.SmoothClass:

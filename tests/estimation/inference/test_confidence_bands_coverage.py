@@ -77,7 +77,7 @@ def whatever_the_law(name: str, n: int, epsilon: str, seed: int) -> dict[str, fl
     law, aggregate = LAWS[name], _simulated(LAWS[name], n, epsilon, seed)
     model = aggregate.scheme.attributes["x"].mechanism.model()
     counts = Counts(model, aggregate.statistics["x"])
-    found = distribution_free.of(lambda: counts, Spline(0.0, 1.0, 0, 0, np.ones(1)))
+    found = distribution_free.from_likelihood(lambda: counts, Spline(0.0, 1.0, 0, 0, np.ones(1)))
     inside = AT[1:-1]
     low, high = found.cdf_band(inside, 0.95, True)
     row = {"any_law": float(np.all((low <= law.cdf(inside)) & (law.cdf(inside) <= high))), "long": np.mean(high - low)}
@@ -120,7 +120,7 @@ def test_bands_of_smooth_densities_hold_at_once_because_they_count_the_bias(subt
     for kind in ["density", "cdf"]:
         with subtests.test(kind=kind):
             there, law = known("claw"), target("claw")
-            one = Assumed(SimpleNamespace(told=np.array([])), there)  # type: ignore[arg-type]
+            one = Assumed(SimpleNamespace(detected_ends=np.array([])), there)  # type: ignore[arg-type]
             along = there.features if kind == "density" else there.below
             truth = law.pdf(AT) if kind == "density" else law.cdf(AT)
             trade, deviations = one.shortest(along, 0.95, True)

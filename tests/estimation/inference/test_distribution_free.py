@@ -9,7 +9,7 @@ from dpcore.errors import SchemeError
 from dpcore.estimation.density.densities import Spline
 from dpcore.estimation.density.likelihood import Counts
 from dpcore.estimation.inference import distribution_free
-from dpcore.estimation.inference.distribution_free_weights import Shares, Told, of_bracket
+from dpcore.estimation.inference.distribution_free_weights import DistributionFreeWeights, Shares, of_bracket
 from dpcore.functionals import parse
 from dpcore.protocol.scheme import Scheme
 from dpcore.results.plots.distribution import CURVE
@@ -36,7 +36,7 @@ def counts_of(law: np.ndarray, epsilon: str = "1", n: int = N) -> Counts:
 
 
 def inferred(law: np.ndarray) -> distribution_free.DistributionFree:
-    return distribution_free.of(lambda: counts_of(law), Spline(0.0, 1.0, 0, 0, np.ones(1)))
+    return distribution_free.from_likelihood(lambda: counts_of(law), Spline(0.0, 1.0, 0, 0, np.ones(1)))
 
 
 def at_points(places: tuple[float, ...], shares: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -114,17 +114,19 @@ def test_a_variance_is_unsure_by_where_the_mean_may_be_too() -> None:
     """E (x - c)^2, of which a second moment of shifted values has its interval, is more by the square of half that range."""
     counts = counts_of(LAWS["inside a cell"][0], n=2000)
     one, mean = (
-        distribution_free.of(lambda: counts, Spline(0.0, 1.0, 0, 0, np.ones(1))).estimate(parse(text), confidence)
+        distribution_free.from_likelihood(lambda: counts, Spline(0.0, 1.0, 0, 0, np.ones(1))).estimate(
+            parse(text), confidence
+        )
         for text, confidence in (("variance", 0.95), ("mean", 1 - 0.05 * 0.1))
     )
     centre, half = (mean.low + mean.high) / 2, (mean.high - mean.low) / 2
-    shifted = distribution_free.of(lambda: counts, Spline(-centre, 1 - centre, 0, 0, np.ones(1)))
+    shifted = distribution_free.from_likelihood(lambda: counts, Spline(-centre, 1 - centre, 0, 0, np.ones(1)))
     square = shifted.estimate(parse("moment(2)"), 1 - 0.05 * 0.9)
     assert [one.low, one.high] == pytest.approx([max(0.0, square.low - half**2), min(square.high, 0.25)], abs=1e-9)
 
 
 def test_means_of_weights_are_those_under_every_point_mass() -> None:
-    told = Told(counts_of(np.full(512, 1 / 512)))
+    told = DistributionFreeWeights(counts_of(np.full(512, 1 / 512)))
     shares = Shares(told, 64, 2)
     model = told.likelihood.channel
     for cell in (0, 100, 511):
@@ -138,7 +140,7 @@ def test_means_of_weights_are_those_under_every_point_mass() -> None:
 def test_the_error_of_a_number_is_that_of_what_was_observed() -> None:
     law = LAWS["at the ends"][0]
     likelihood = counts_of(law)
-    told, model, random = Told(likelihood), likelihood.channel, np.random.default_rng(2)
+    told, model, random = DistributionFreeWeights(likelihood), likelihood.channel, np.random.default_rng(2)
     weighed = told.weigh(((np.arange(512) + 0.5) / 512)[None] ** 2)
     _, _, error = told.interval(weighed, weighed.means[0], weighed.means[0], 1.96)
     levels = zip(N * model.level_law, model.split(model.probabilities(law)), strict=True)
@@ -149,7 +151,7 @@ def test_the_error_of_a_number_is_that_of_what_was_observed() -> None:
 def test_no_other_weights_of_the_same_means_have_less_noise() -> None:
     """A slow twin: the least of g'Cg among all g with A'g = v and a constant, by a dense solve."""
     likelihood = counts_of(np.full(512, 1 / 512))
-    told, model = Told(likelihood), likelihood.channel
+    told, model = DistributionFreeWeights(likelihood), likelihood.channel
     weighed = Shares(told, 64, 1).weighed
     A = np.vstack([wave.matrix() for wave in model.levels])
     covariance = likelihood.covariance(np.eye(len(A)), told.uniform)
@@ -168,7 +170,7 @@ def test_critical_values_hold_all_edges_at_once_as_often_as_they_say(subtests: p
         with subtests.test(name=name):
             law = np.full(512, 1 / 512) if name == "uniform" else LAWS[name][0]
             likelihood = counts_of(law)
-            shares, model = Shares(Told(likelihood), 64, 2), likelihood.channel
+            shares, model = Shares(DistributionFreeWeights(likelihood), 64, 2), likelihood.channel
             random = np.random.default_rng(3)
             drawn = np.hstack(
                 [
@@ -275,7 +277,7 @@ def test_limits_that_chance_put_in_the_wrong_order_are_taken_at_their_middle(see
     shares = zip(3000 * model.level_law, model.split(model.probabilities(law)), strict=True)
     random = np.random.default_rng(seed)
     counts = np.concatenate([random.multinomial(round(n), p) for n, p in shares]).astype(float)
-    found = distribution_free.of(lambda: Counts(model, counts), Spline(0.0, 1.0, 0, 0, np.ones(1)))
+    found = distribution_free.from_likelihood(lambda: Counts(model, counts), Spline(0.0, 1.0, 0, 0, np.ones(1)))
     one = found.estimate(parse("cdf(0.5)"), 0.95)
     assert one.low <= 0.4 <= one.high
     assert one.high - one.low > 2 * one.standard_error  # each limit has its own noise, the larger of which is said

@@ -43,7 +43,7 @@ def test_below_an_atom_stands_the_density_alone(monkeypatch: pytest.MonkeyPatch)
     cell = Cell("lognormal", 100_000, 1.0)
     found = contestants()[0].estimate(target("lognormal"), cell.clients, cell.epsilon, runner.seed(cell, "ends", 0))
     step = found.inference.corrected
-    told, bare = (residual_projection.of(step.posterior, 4, np.array(ends, dtype=int)) for ends in ([1], []))
+    told, bare = (residual_projection.project(step.posterior, 4, np.array(ends, dtype=int)) for ends in ([1], []))
     bands: list[np.ndarray] = []
     monkeypatch.setattr(
         quantile_inversion, "invert_band", lambda x, cdf, *_: (bands.append(cdf), invert_band(x, cdf, *_))[1]

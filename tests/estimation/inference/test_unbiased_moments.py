@@ -73,7 +73,7 @@ def test_what_one_report_does_to_the_mean_is_its_derivative():
     weights, _ = estimate.inference.influence(functionals.Mean())
     corrected = estimate.inference.corrected
     unbiased = corrected._moments.estimate(functionals.Mean())
-    observed = corrected._moments._told.observed
+    observed = corrected._moments._weighting.observed
     moved = observed + 1e-3 * (corrected.posterior.expected - observed)
     assert weights @ (moved - observed) == pytest.approx(unbiased.weights @ (moved - observed), rel=0.05)
 

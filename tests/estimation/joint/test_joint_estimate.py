@@ -151,9 +151,9 @@ def test_functions_of_an_axis_with_silence_vary_where_the_margin_does(subtests: 
             axis = Axis(name="x", unit="", answered=np.append(np.ones(10), 0.0), numbers=numbers, squares=numbers**2)
             margin = np.full(11, 1e-10)
             margin[where] = 1 - 1e-9
-            assert len(Functions.of(axis, margin).values) == 0
+            assert len(Functions.at_margin(axis, margin).values) == 0
             margin[[2, 3]] += 0.1
-            functions = Functions.of(axis, margin / margin.sum()).values
+            functions = Functions.at_margin(axis, margin / margin.sum()).values
             gram = (functions * margin / margin.sum()) @ functions.T
             np.testing.assert_allclose(gram, np.eye(len(gram)), atol=1e-6)
             assert len(functions) == 2

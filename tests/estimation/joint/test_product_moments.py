@@ -32,7 +32,7 @@ def _side(mechanism: str) -> Side:
     attribute = _attribute(mechanism)
     cells = attribute.cells.reshape(-1, 1 if len(attribute.cells) < 64 else len(attribute.cells) // 16)
     law = np.random.default_rng(3).dirichlet(np.full(len(cells), 3.0))
-    return Side.of(attribute, cells, law)
+    return Side.from_attribute(attribute, cells, law)
 
 
 def test_weights_say_functions_of_each_cell(subtests: pytest.Subtests) -> None:
@@ -125,7 +125,10 @@ def _axis(size: int, has_numbers: bool) -> Axis:
 def test_the_law_that_is_shown_keeps_its_margins_and_finds_what_is_there(has_numbers: bool) -> None:
     generator = np.random.default_rng(10)
     margins = generator.dirichlet(np.full(12, 4.0)), generator.dirichlet(np.full(5, 4.0))
-    first, second = Functions.of(_axis(12, has_numbers), margins[0]), Functions.of(_axis(5, False), margins[1])
+    first, second = (
+        Functions.at_margin(_axis(12, has_numbers), margins[0]),
+        Functions.at_margin(_axis(5, False), margins[1]),
+    )
     for functions, margin in ((first, margins[0]), (second, margins[1])):
         inside = np.vstack([np.ones(len(margin)), functions.values])
         np.testing.assert_allclose((inside * margin) @ inside.T, np.eye(len(inside)), atol=1e-10)
@@ -149,7 +152,7 @@ def test_how_sure_a_law_is_follows_from_its_derivatives() -> None:
     """None where no association is shown; else more than nothing, and no direction moves a margin."""
     generator = np.random.default_rng(11)
     margins = generator.dirichlet(np.full(12, 4.0)), generator.dirichlet(np.full(5, 4.0))
-    first, second = Functions.of(_axis(12, True), margins[0]), Functions.of(_axis(5, False), margins[1])
+    first, second = Functions.at_margin(_axis(12, True), margins[0]), Functions.at_margin(_axis(5, False), margins[1])
     size = len(first.values) * len(second.values)
 
     def reading(laws: np.ndarray) -> np.ndarray:

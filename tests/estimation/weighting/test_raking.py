@@ -26,7 +26,7 @@ AGE = [("age", "young", 40.0), ("age", "old", 60.0)]
 
 
 def margins(*rows: tuple[str, str, float]) -> Margins:
-    return Margins.of(rows, LABELS)
+    return Margins.from_rows(rows, LABELS)
 
 
 def shares(weights: np.ndarray, counts: np.ndarray, *axes: int) -> np.ndarray:

@@ -99,10 +99,10 @@ def margins_of(scheme: dp.Scheme, *, together: bool = False) -> Margins:
     regions, sexes = (label.categories for label in scheme.labels.values())
     if together:
         rows = [(f"{r}*{s}", PEOPLE[i, j]) for i, r in enumerate(regions) for j, s in enumerate(sexes)]
-        return Margins.of([("region*sex", *row) for row in rows], scheme.labels)
+        return Margins.from_rows([("region*sex", *row) for row in rows], scheme.labels)
     rows = [("region", r, PEOPLE[i].sum()) for i, r in enumerate(regions)]
     rows += [("sex", s, PEOPLE[:, j].sum()) for j, s in enumerate(sexes)]
-    return Margins.of(rows, scheme.labels)
+    return Margins.from_rows(rows, scheme.labels)
 
 
 def weighted(aggregate: Any, *, together: bool = False, weights: Weights | None = None) -> Any:
@@ -166,7 +166,7 @@ def test_variances_are_those_of_residuals_report_by_report(subtests: pytest.Subt
             aggregate = drawn(scheme_of(kind, 1), 3000, 3)
             weights = rake(aggregate.labelled.n, margins_of(aggregate.scheme))
             g = np.random.default_rng(1).normal(size=(4, len(aggregate.statistics["x"])))
-            strata = Strata.of(aggregate, "x", weights)
+            strata = Strata.from_aggregate(aggregate, "x", weights)
             np.testing.assert_allclose(
                 strata.variance(g), [slow_variance(aggregate, weights, row) for row in g], rtol=1e-10
             )
@@ -217,7 +217,7 @@ def test_variances_are_those_of_many_samples(
     margins, values, variances = margins_of(scheme, together=together), [], []
     for seed in range(draws_for_variance(stated, missed=missed)):
         aggregate = drawn(scheme, 4000, seed, asked)
-        strata = Strata.of(aggregate, "x", rake(aggregate.labelled.n, margins))
+        strata = Strata.from_aggregate(aggregate, "x", rake(aggregate.labelled.n, margins))
         average = averaged(mechanism, strata.summed, strata.effective_n, 1000)
         values.append(float(average.means @ g))
         if seed % 25 == 0:
