@@ -40,10 +40,10 @@ class Axis:
         """Whether silence is an answer."""
         return bool(self.answered[-1] == 0)
 
-    def values(self, what: str) -> np.ndarray:
-        """Return the numbers, zero of silence; raises SchemeError, `what` being asked, where there are none."""
+    def values(self, functional: str) -> np.ndarray:
+        """Return the numbers, zero for nonresponse; raises SchemeError where there are none: the `functional` needs them."""
         if self.numbers is None:
-            raise SchemeError(f"{what} needs numbers, and {self.name} has categories; give them values = [...]")
+            raise SchemeError(f"{functional} needs numbers, and {self.name} has categories; give them values = [...]")
         return self.numbers * self.answered
 
     @property
@@ -87,11 +87,12 @@ class Axis:
             return tuple((name, (name,)) for name, seen in zip(self.categories, self.answered, strict=True) if seen)
         if self.edges is not None:
             ends = [float(end) for end in np.linspace(self.edges[0], self.edges[-1], most + 1)]
-            return tuple((f"{_told(low)} to {_told(high)}", (low, high)) for low, high in pairwise(ends))
+            return tuple((f"{_number_text(low)} to {_number_text(high)}", (low, high)) for low, high in pairwise(ends))
         groups = np.array_split(np.sort(self.values("a range")[self.answered > 0]), most)
         both = [(float(group[0]), float(group[-1])) for group in groups if len(group)]
         return tuple(
-            (_told(low) if low == high else f"{_told(low)} to {_told(high)}", (low, high)) for low, high in both
+            (_number_text(low) if low == high else f"{_number_text(low)} to {_number_text(high)}", (low, high))
+            for low, high in both
         )
 
     def ranges(self, most: int) -> tuple[tuple[str, np.ndarray], ...]:
@@ -99,6 +100,6 @@ class Axis:
         return tuple((name, self.part(where)) for name, where in self.parts(most))
 
 
-def _told(number: float) -> str:
+def _number_text(number: float) -> str:
     """To six digits, and never as a power of ten below 10^15."""
     return f"{float(f'{number:.6g}') + 0.0:.15g}"

@@ -216,7 +216,7 @@ class Curvature:
             H = running(features(x, 0), w) + (0.0 if masses is None else masses[0])
             total += H.T @ ((w * v(x))[:, None] * H)
         for a, b, c in self.products:
-            left, right = (each.on(features, breakpoints, masses) for each in (a, b))
+            left, right = (influence.on(features, breakpoints, masses) for influence in (a, b))
             total += c * (np.outer(left, right) + np.outer(right, left)) / 2
         return total
 

@@ -135,8 +135,8 @@ def _crossings(density: Density, g: Density) -> tuple[np.ndarray, np.ndarray]:
     """Return where F crosses G, shape (k,), and the sign of F - G before, between and after, (k + 1,)."""
     x, _ = nodes(density.lower, density.upper, density.breakpoints, g.breakpoints)
     apart = density.cdf(x) - g.cdf(x)
-    told = np.abs(apart) > _EQUAL
-    x, signs = x[told], np.sign(apart[told])
+    differs = np.abs(apart) > _EQUAL
+    x, signs = x[differs], np.sign(apart[differs])
     if len(x) == 0:
         return x, np.zeros(1)
     change = np.flatnonzero(signs[1:] != signs[:-1])

@@ -66,13 +66,13 @@ class JointFunctional(ABC):
         arguments: list[str] = []
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            arguments += [written(each) for each in value] if isinstance(value, tuple) else [written(value)]
+            arguments += [written(part) for part in value] if isinstance(value, tuple) else [written(value)]
         return f"{self.name}({', '.join(arguments)})" if arguments else self.name
 
 
-def _moments(first: Axis, second: Axis, what: str) -> tuple[np.ndarray, np.ndarray]:
+def _moments(first: Axis, second: Axis, functional: str) -> tuple[np.ndarray, np.ndarray]:
     """1, x, y, x^2, y^2 and xy of those who answered both."""
-    x, y = first.values(what), second.values(what)
+    x, y = first.values(functional), second.values(functional)
     one, other = first.answered, second.answered
     squares = [np.asarray(axis.squares) * axis.answered for axis in (first, second)]
     return np.array([one, x, one, squares[0], one, x]), np.array([other, other, y, other, squares[1], y])
@@ -216,8 +216,10 @@ class ConditionalProbability(JointFunctional):
     name, unit, range = "conditional_probability", "%", (0.0, 1.0)
 
     def means(self, first: Axis, second: Axis, law: np.ndarray) -> Means:
-        given = second.part(self.second)
-        return Means(np.array([first.answered, first.part(self.first)]), np.array([given, given]), _ratio, _share)
+        condition = second.part(self.second)
+        return Means(
+            np.array([first.answered, first.part(self.first)]), np.array([condition, condition]), _ratio, _share
+        )
 
 
 class _OfFirst(JointFunctional):
@@ -237,8 +239,10 @@ class ConditionalMean(_OfFirst):
     name = "conditional_mean"
 
     def means(self, first: Axis, second: Axis, law: np.ndarray) -> Means:
-        given = second.part(self.second)
-        return Means(np.array([first.answered, first.values(self.name)]), np.array([given, given]), _ratio, _share)
+        condition = second.part(self.second)
+        return Means(
+            np.array([first.answered, first.values(self.name)]), np.array([condition, condition]), _ratio, _share
+        )
 
 
 @dataclass(frozen=True)
@@ -254,8 +258,8 @@ class ConditionalQuantile(_OfFirst):
             raise SchemeError(f"t of a quantile must lie strictly between 0 and 1, got {self.t}")
         if first.edges is None:
             raise SchemeError(f"{self.name} needs a density of {first.name}; ask conditional_probability of its values")
-        given, edges, ranges = second.part(self.second), first.edges, len(first.edges) - 1
-        conditional = (law @ given)[:ranges]
+        condition, edges, ranges = second.part(self.second), first.edges, len(first.edges) - 1
+        conditional = (law @ condition)[:ranges]
         conditional = conditional / conditional.sum()
         cdf = np.append(0.0, np.cumsum(conditional))
         at = float(np.interp(self.t, cdf, edges))
@@ -266,7 +270,7 @@ class ConditionalQuantile(_OfFirst):
             share = m[1] / m[0]
             return at - (share - self.t) / density, np.array([share, -1.0]) / (density * m[0])
 
-        return Means(np.array([first.answered, below]), np.array([given, given]), combine, _share, at)
+        return Means(np.array([first.answered, below]), np.array([condition, condition]), combine, _share, at)
 
 
 def _smoothed(law: np.ndarray, edges: np.ndarray, at: float, reach: int = 2) -> float:

@@ -44,8 +44,8 @@ class Declaration:
     estimators: the names of those that read it, the default first.  names_one: whether a report is one category, as groups
     need it.  options: what a scheme may tell its design.
     is_asked: whether clients are asked by it; else reports come from others, and epsilon is found where a scheme says none.
-    told: what else of the scheme its design is told: 'categories' or 'points', how many there are (0 where values are
-    anywhere), or 'clients', how many are planned for.
+    scheme_facts: what its design takes from the scheme: the number of 'categories' or 'points' (0 where values are anywhere),
+    or the planned number of 'clients'.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Declaration:
     estimators: tuple[str, ...]
     names_one: bool
     options: tuple[Option, ...]
-    told: tuple[str, ...]
+    scheme_facts: tuple[str, ...]
     is_asked: bool = True
 
 
@@ -68,7 +68,7 @@ def mechanism(
     title: str = "",
     names_one: bool = False,
     options: tuple[Option, ...] = (),
-    told: tuple[str, ...] = (),  # of categories, how many they are
+    scheme_facts: tuple[str, ...] = (),  # of categories, how many they are
     is_asked: bool = True,
 ) -> Callable[[Kind], Kind]:
     """Return what declares a class of mechanisms, and gives it its `name`; arguments are those of `Declaration`."""
@@ -83,7 +83,7 @@ def mechanism(
             estimators=estimators,
             names_one=names_one,
             options=options,
-            told=told or (("categories",) if "categorical" in attributes else ()),
+            scheme_facts=scheme_facts or (("categories",) if "categorical" in attributes else ()),
             is_asked=is_asked,
         )
         return kind

@@ -43,8 +43,8 @@ class Information:
     def root(self) -> np.ndarray:
         """R, (q, k), R'R = F: what q independent numbers of variance one say, fewer than k where a mechanism's cells are."""
         values, directions = np.linalg.eigh(self.matrix)
-        said = values > _NOTHING * values[-1]
-        return np.asarray(np.sqrt(values[said])[:, None] * directions[:, said].T)
+        identified = values > _NOTHING * values[-1]
+        return np.asarray(np.sqrt(values[identified])[:, None] * directions[:, identified].T)
 
     @cached_property
     def numbers(self) -> np.ndarray:

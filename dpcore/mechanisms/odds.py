@@ -107,7 +107,7 @@ def _largest(worth: Sequence[Fraction], most: Sequence[int], pairs: Iterator[np.
     """The largest sum of what cells are worth, times how many are apart, (levels, pairs), at most so many of each level."""
     best, best_float, bound = Fraction(0), -1.0, _added(worth, most)
     for apart in pairs:
-        sums = np.array([float(each) for each in worth]) @ apart
+        sums = np.array([float(cell_worth) for cell_worth in worth]) @ apart
         best_float = max(best_float, float(sums.max()))
         near = np.unique(apart[:, sums >= best_float - _MARGIN], axis=1)
         best = max([best, *(_added(worth, cells.tolist()) for cells in near.T)])
@@ -117,7 +117,7 @@ def _largest(worth: Sequence[Fraction], most: Sequence[int], pairs: Iterator[np.
 
 
 def _added(worth: Sequence[Fraction], cells: Sequence[int]) -> Fraction:
-    return sum((each * count for each, count in zip(worth, cells, strict=True)), Fraction(0))
+    return sum((cell_worth * count for cell_worth, count in zip(worth, cells, strict=True)), Fraction(0))
 
 
 def _law(mechanism: WaveMechanism) -> Sequence[int]:

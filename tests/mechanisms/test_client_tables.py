@@ -26,7 +26,9 @@ TOLD = {"categories": 6, "points": 0, "clients": 10_000}
 EVERY = {**BY_TYPE, "plane": BY_KIND["plane"]}
 KINDS = {name: kind for kinds in EVERY.values() for name, kind in kinds.items()}
 TABLES = {
-    name: dict(kind.design(ONE, **{key: TOLD[key] for key in kind.declared.told}, **LARGE.get(name, {})).parameters())
+    name: dict(
+        kind.design(ONE, **{key: TOLD[key] for key in kind.declared.scheme_facts}, **LARGE.get(name, {})).parameters()
+    )
     for name, kind in KINDS.items()
 }
 

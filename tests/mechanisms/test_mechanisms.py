@@ -28,7 +28,7 @@ LARGE = {
 }  # by default its tables are
 TOLD = {"categories": 6, "points": 0, "clients": 10_000}
 EVERY: dict[str, Any] = {
-    name: kind.design(ONE, **{key: TOLD[key] for key in kind.declared.told}, **LARGE.get(name, {}))
+    name: kind.design(ONE, **{key: TOLD[key] for key in kind.declared.scheme_facts}, **LARGE.get(name, {}))
     for kinds in {**BY_TYPE, "plane": BY_KIND["plane"]}.values()
     for name, kind in kinds.items()
 }

@@ -30,7 +30,7 @@ FINITE = [name for name in KINDS if name != "wavelet_laplace"]
 
 def made(name: str, epsilon: str, **told: Any) -> Mechanism:
     kind = KINDS[name]
-    options = {key: TOLD[key] for key in kind.declared.told} | OWN.get(name, {}) | told
+    options = {key: TOLD[key] for key in kind.declared.scheme_facts} | OWN.get(name, {}) | told
     return kind.design(Budget.parse(epsilon), **options)
 
 

@@ -117,9 +117,11 @@ class CrossedWave(Mechanism):
 
         Raises SchemeError for values outside these ranges.
         """
-        for name, given in (("level_law", level_law), ("widths", widths)):
-            if given is not None and len(given) != len(LEVELS):
-                raise SchemeError(f"{name} must be four numbers, of the plane, the product, x and y, got {len(given)}")
+        for name, numbers in (("level_law", level_law), ("widths", widths)):
+            if numbers is not None and len(numbers) != len(LEVELS):
+                raise SchemeError(
+                    f"{name} must be four numbers, of the plane, the product, x and y, got {len(numbers)}"
+                )
         M = _CELLS if cells is None else cells
         if M not in SIZES:
             raise SchemeError(f"cells must be one of {', '.join(map(str, SIZES))}, got {M}")

@@ -49,10 +49,15 @@ def _fits(mechanism: Mechanism, other: Mechanism, many: int) -> bool:
 
 
 def _by_output(
-    mechanism: Mechanism, reports: Reports, other: Mechanism, said: Reports, cells: np.ndarray | None, many: int
+    mechanism: Mechanism,
+    reports: Reports,
+    other: Mechanism,
+    other_reports: Reports,
+    cells: np.ndarray | None,
+    many: int,
 ) -> np.ndarray:
     """The statistics of reports by cell and by what the same clients said to another mechanism, (many, S_other, S)."""
-    groups, outputs = other.places(said), sum(other.outputs)
+    groups, outputs = other.places(other_reports), sum(other.outputs)
     if cells is not None:
         groups = cells * outputs + groups
     return other.of_outputs(mechanism.statistics_by(reports, groups, many * outputs).reshape(many, outputs, -1), 1)

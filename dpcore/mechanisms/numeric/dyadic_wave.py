@@ -53,7 +53,7 @@ _LISTS = ("weights_in", "weights_out", "level_law", "widths")
             words="a design that is solved for it: `both`, curve and mean, or the `curve` above all; instead of the four above",
         ),
     ),
-    told=("points",),
+    scheme_facts=("points",),
 )
 @dataclass(frozen=True)
 class DyadicWave(WaveMechanism):
@@ -123,10 +123,12 @@ class DyadicWave(WaveMechanism):
         Raises SchemeError for values outside these ranges or of different lengths.
         """
         if purpose is not None:
-            given = {"cells": cells, "levels": levels, "level_law": level_law, "widths": widths}
-            return cls._for(budget, purpose, [name for name, value in given.items() if value is not None])
+            options = {"cells": cells, "levels": levels, "level_law": level_law, "widths": widths}
+            return cls._for(budget, purpose, [name for name, value in options.items() if value is not None])
         lengths = {
-            name: len(given) for name, given in (("level_law", level_law), ("widths", widths)) if given is not None
+            name: len(numbers)
+            for name, numbers in (("level_law", level_law), ("widths", widths))
+            if numbers is not None
         }
         lengths |= {} if levels is None else {"levels": levels}
         if len(set(lengths.values())) > 1:
@@ -150,9 +152,9 @@ class DyadicWave(WaveMechanism):
         )
 
     @classmethod
-    def _for(cls, budget: Budget, purpose: str, given: Sequence[str]) -> DyadicWave:
-        if given:
-            raise SchemeError(f"purpose = {purpose!r} says {', '.join(given)}, too; leave either out")
+    def _for(cls, budget: Budget, purpose: str, conflicts: Sequence[str]) -> DyadicWave:
+        if conflicts:
+            raise SchemeError(f"purpose = {purpose!r} says {', '.join(conflicts)}, too; leave either out")
         law, patterns = purposes.choose(budget, purpose)
         harmonics, half_widths = zip(*patterns, strict=True)
         weights = tuple(wave_weights(budget, purposes.CELLS, h, circular=k > 0) for k, h in patterns)

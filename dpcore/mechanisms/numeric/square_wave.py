@@ -34,7 +34,7 @@ _KEYS = ("cells", "width", "weight_in", "weight_out")
         ),
         Option("widths", list[int], least=1, words="cells of the window around the truth: one odd number"),
     ),
-    told=("points",),
+    scheme_facts=("points",),
 )
 @dataclass(frozen=True)
 class SquareWave(WaveMechanism):

@@ -85,7 +85,7 @@ _LEVELS = ("degree", "coarsest_level", "finest_level")
             words=f'of noise = "{GAUSSIAN}", which keeps (epsilon, delta) and not epsilon: above 0, at most 1/100',
         ),
     ),
-    told=("clients",),
+    scheme_facts=("clients",),
 )
 @dataclass(frozen=True)
 class WaveletLaplace(Mechanism):

@@ -14,7 +14,7 @@ from dpcore.mechanisms.base import Certificate
 from dpcore.mechanisms.categorical.unary_encoding import BitCounts, packed
 from dpcore.mechanisms.declaration import mechanism
 from dpcore.mechanisms.reports import Reports
-from dpcore.mechanisms.stated.channel_weights import MIXED, found
+from dpcore.mechanisms.stated.channel_weights import MIXED, budget_of_ratio
 from dpcore.mechanisms.stated.stated_channel import WORDS
 from dpcore.privacy.budget import Budget
 
@@ -44,10 +44,10 @@ class StatedBits(BitCounts):
         self.check_certificate()
 
     @classmethod
-    def of(cls, budget: Budget | None, categories: int, true: Fraction, other: Fraction) -> StatedBits:
+    def from_rates(cls, budget: Budget | None, categories: int, true: Fraction, other: Fraction) -> StatedBits:
         """Return the bits that are one with these probabilities; budget: what is promised, by default what they keep."""
         draws = lcm(true.denominator, other.denominator)
-        promised = found(_ratio(true, other)) if budget is None else budget
+        promised = budget_of_ratio(_ratio(true, other)) if budget is None else budget
         return cls(promised, categories, draws, int(true * draws), int(other * draws))
 
     @property
@@ -61,7 +61,7 @@ class StatedBits(BitCounts):
     def nearest(self) -> Budget:
         """What would be kept, were 1 in 100 bits a fair coin instead."""
         true, other = ((1 - MIXED) * share + MIXED / 2 for share in (self.truth_probability, self.other_probability))
-        return found(_ratio(true, other))
+        return budget_of_ratio(_ratio(true, other))
 
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
         values, k = self.input_cells(values), self.categories

@@ -18,11 +18,11 @@ _MOST = 1 << 20  # weights
 Rows = Sequence[Sequence[int]]
 
 
-def found(kept: Fraction | float) -> Budget:
+def budget_of_ratio(ratio: Fraction | float) -> Budget:
     """Return the epsilon of a largest ratio; raises SchemeError where reports tell nothing."""
-    if kept == 1:
+    if ratio == 1:
         raise SchemeError("the channel has the same law for every value, so that its reports tell nothing")
-    return INFINITE if isinstance(kept, float) else Budget(ratio=kept)
+    return INFINITE if isinstance(ratio, float) else Budget(ratio=ratio)
 
 
 def largest(table: np.ndarray, mixed: Fraction = Fraction(0)) -> Fraction | float:
@@ -32,7 +32,7 @@ def largest(table: np.ndarray, mixed: Fraction = Fraction(0)) -> Fraction | floa
     """
     totals = table.sum(axis=1)
     total = lcm(*totals)
-    scaled = table * np.array([total // each for each in totals], dtype=object)[:, None]
+    scaled = table * np.array([total // row_total for row_total in totals], dtype=object)[:, None]
     lift = mixed / (1 - mixed) * total / table.shape[1]
     extremes = set(zip(scaled.max(axis=0), scaled.min(axis=0), strict=True))
     return max((most + lift) / (least + lift) if least + lift else inf for most, least in extremes)

@@ -34,18 +34,18 @@ class Form:
     values: int = 0
 
 
-def _kept(k: int, truth: Fraction) -> Law:
+def _truth_or_other(k: int, truth: Fraction) -> Law:
     return [[truth if z == x else (1 - truth) / (k - 1) for z in range(k)] for x in range(k)]
 
 
 def _attribution_reporting(k: int, rate: Fraction) -> Law:
     """With `rate` any output alike, the true one among them: k / (k + e^epsilon - 1) in its documents."""
-    return _kept(k, 1 - rate + rate / k)
+    return _truth_or_other(k, 1 - rate + rate / k)
 
 
 def _opendp(k: int, prob: Fraction) -> Law:
     """With `prob` the truth, else another one."""
-    return _kept(k, prob)
+    return _truth_or_other(k, prob)
 
 
 def _forced_response(k: int, yes: Fraction, no: Fraction) -> Law:
@@ -64,7 +64,7 @@ def _rappor(k: int, f: Fraction, p: Fraction, q: Fraction) -> Law:
 
     One row: the probabilities of a one where the bit is true, and where it is not [Erlingsson2014, section 3].
     """
-    return [[f / 2 * (p + q) + (1 - f) * each for each in (q, p)]]
+    return [[f / 2 * (p + q) + (1 - f) * rate for rate in (q, p)]]
 
 
 FORMS = {
@@ -113,15 +113,15 @@ class StatedCategories:
             if names is not None:
                 raise SchemeError("reports of rappor are bits, which have no names; leave names out")
             ((true, other),) = _law(form, categories, rates)
-            return StatedBits.of(budget, categories, true, other)
-        return Stated.of(budget, _rows(categories, channel, form, rates), names or (), of_categories=True)
+            return StatedBits.from_rates(budget, categories, true, other)
+        return Stated.from_rows(budget, _rows(categories, channel, form, rates), names or (), of_categories=True)
 
     @staticmethod
     def from_parameters(budget: Budget, parameters: Any) -> Mechanism:
         """Return what `parameters()` described."""
         kind: Any = StatedBits if isinstance(parameters, Mapping) and "draws" in parameters else Stated
-        made: Mechanism = kind.from_parameters(budget, parameters)
-        return made
+        channel: Mechanism = kind.from_parameters(budget, parameters)
+        return channel
 
 
 @mechanism(
@@ -158,7 +158,7 @@ class StatedNumber:
         rows = _rows(cells or len(channel or ()), channel, form, rates)
         if len(rows) & (len(rows) - 1):
             raise SchemeError(f"a channel of a number must have a power of two of rows, its cells; got {len(rows)}")
-        return Stated.of(budget, rows, names or (), of_categories=False)
+        return Stated.from_rows(budget, rows, names or (), of_categories=False)
 
     @staticmethod
     def from_parameters(budget: Budget, parameters: Any) -> Mechanism:
@@ -196,16 +196,16 @@ def _weights(where: str, rows: Law) -> list[list[int]]:
 
 def _law(name: str, values: int, rates: Mapping[str, Any] | None) -> Law:
     """The probabilities of a form with its rates; raises SchemeError where these are none of its."""
-    form, told = FORMS[name], dict(rates or {})
+    form, stated = FORMS[name], dict(rates or {})
     needed = [rate for rate, default in form.rates.items() if default is None]
-    if not set(needed) <= set(told) <= set(form.rates):
-        raise SchemeError(f"rates of {name} are {', '.join(form.rates)}, got {', '.join(told) or 'none'}")
+    if not set(needed) <= set(stated) <= set(form.rates):
+        raise SchemeError(f"rates of {name} are {', '.join(form.rates)}, got {', '.join(stated) or 'none'}")
     if form.values and values != form.values:
         raise SchemeError(f"{name} is for {form.values} categories, yes and no, got {values}")
     if values < 2:
         raise SchemeError(f"{name} needs two values or more, got {values}")
-    read = {rate: exact(**{rate: told[rate]}) if rate in told else default for rate, default in form.rates.items()}
+    read = {rate: exact(**{rate: stated[rate]}) if rate in stated else default for rate, default in form.rates.items()}
     law = form.law(values, **read)
-    if not all(0 <= share <= 1 for share in (*read.values(), *(each for row in law for each in row))):  # type: ignore[operator]
+    if not all(0 <= share <= 1 for share in (*read.values(), *(share for row in law for share in row))):  # type: ignore[operator]
         raise SchemeError(f"rates of {name} must lie between 0 and 1, and so must what comes of them together")
     return law

@@ -20,7 +20,7 @@ from dpcore.mechanisms.declaration import mechanism
 from dpcore.mechanisms.observation_model import FiniteChannel, Listed, ScoreSums
 from dpcore.mechanisms.parameters import integers
 from dpcore.mechanisms.reports import Reports
-from dpcore.mechanisms.stated.channel_weights import MIXED, Rows, check_rows, found, largest
+from dpcore.mechanisms.stated.channel_weights import MIXED, Rows, budget_of_ratio, check_rows, largest
 from dpcore.privacy.budget import Budget
 
 WORDS = "what others' devices say: one of few outputs, each with a known probability given the value"
@@ -53,11 +53,13 @@ class Stated(Mechanism):
         self.check_certificate()
 
     @classmethod
-    def of(cls, budget: Budget | None, rows: Rows, names: Sequence[str], of_categories: bool) -> Self:
+    def from_rows(cls, budget: Budget | None, rows: Rows, names: Sequence[str], of_categories: bool) -> Self:
         """Return the channel of such weights; budget: what is promised of it, by default what it keeps."""
         check_rows(rows, names)
-        kept = largest(np.array(rows, dtype=object))
-        return cls(found(kept) if budget is None else budget, tuple(map(tuple, rows)), tuple(names), of_categories)
+        ratio = largest(np.array(rows, dtype=object))
+        return cls(
+            budget_of_ratio(ratio) if budget is None else budget, tuple(map(tuple, rows)), tuple(names), of_categories
+        )
 
     @classmethod
     def _read(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
@@ -78,27 +80,27 @@ class Stated(Mechanism):
         return np.array([0]), np.array([self._table.shape[1] - 1])
 
     def certificate(self) -> Certificate:
-        return Certificate("ratio", self._kept, self.budget)
+        return Certificate("ratio", self._largest_ratio, self.budget)
 
     @cached_property
-    def _kept(self) -> Fraction | float:
+    def _largest_ratio(self) -> Fraction | float:
         return largest(self._table.astype(object))
 
     @property
     def nearest(self) -> Budget:
         """What would be kept, were 1 in 100 answers drawn uniformly from all outputs instead."""
-        return found(largest(self._table.astype(object), MIXED))
+        return budget_of_ratio(largest(self._table.astype(object), MIXED))
 
     def channel(self) -> tuple[np.ndarray, ...]:
         return (self._table,)
 
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
         values = self.input_cells(values)
-        said = np.empty(len(values), dtype=np.int64)
+        outputs = np.empty(len(values), dtype=np.int64)
         for cell in np.unique(values):
             at, ends = np.flatnonzero(values == cell), np.cumsum(self._table[cell])
-            said[at] = np.searchsorted(ends, random.below(int(ends[-1]), len(at)), side="right")
-        return Reports(np.zeros(len(values), dtype=np.uint8), said)
+            outputs[at] = np.searchsorted(ends, random.below(int(ends[-1]), len(at)), side="right")
+        return Reports(np.zeros(len(values), dtype=np.uint8), outputs)
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
         law = self._table / self._table.sum(axis=1, keepdims=True)

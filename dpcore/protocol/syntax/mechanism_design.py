@@ -21,7 +21,7 @@ def design(kind: Any, budget: Budget | None, told: Mapping[str, int], options: M
     for how many there must be room; and 'values', how many there are, where it says that.
     """
     if kind is not None:
-        mechanism: Mechanism = kind.design(budget, **{key: told[key] for key in kind.declared.told}, **options)
+        mechanism: Mechanism = kind.design(budget, **{key: told[key] for key in kind.declared.scheme_facts}, **options)
         return mechanism
     assert budget is not None  # as keys have it of all that is asked
     if "values" in told:

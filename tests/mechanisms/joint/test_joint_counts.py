@@ -18,7 +18,9 @@ N = 120
 TOLD = {"categories": 9, "points": 0, "clients": 2000}
 LARGE = {"wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3}}
 EVERY = {
-    name: kind.design(Budget.parse("1"), **{key: TOLD[key] for key in kind.declared.told}, **LARGE.get(name, {}))
+    name: kind.design(
+        Budget.parse("1"), **{key: TOLD[key] for key in kind.declared.scheme_facts}, **LARGE.get(name, {})
+    )
     for kinds in BY_TYPE.values()
     for name, kind in kinds.items()
 }
