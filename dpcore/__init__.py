@@ -1,6 +1,7 @@
 """Local differential privacy, from one person's record to honest estimates.  Start with `pipeline.py`.
 
 Modules:
+    __main__: the entry point of the command `ldpflow`
     _random: sources of randomness, always passed as an argument
     audit/: privacy audits: exact loss by enumeration, and attacks on the client's own code
     cli/: the command line `ldpflow`
@@ -8,6 +9,7 @@ Modules:
     collector/: the HTTP service that hands out schemes and takes reports
     errors: the exceptions of dpcore and the range checks that raise them
     estimation/: estimates with uncertainty from aggregates
+    extras: what an installation has, and the extra that brings what it lacks
     functionals/: functionals of a density or a joint distribution, with their influence functions
     laboratory/: studies, benchmarks and reproductions, in a checkout only
     mechanisms/: local randomizers: client half, aggregator half, certificate
@@ -85,7 +87,12 @@ def __getattr__(name: str) -> Any:
     if name not in _EXPORTS:
         raise AttributeError(f"module 'dpcore' has no attribute {name!r}; it has {', '.join(__all__)}")
     module = _EXPORTS[name]
-    return getattr(import_module(module), name) if module else import_module(f"dpcore.{name}")
+    try:
+        return getattr(import_module(module), name) if module else import_module(f"dpcore.{name}")
+    except ModuleNotFoundError as error:
+        from dpcore.extras import reason
+
+        raise ModuleNotFoundError(f"dpcore.{name}: {reason(error) or error}", name=error.name) from None
 
 
 def __dir__() -> list[str]:

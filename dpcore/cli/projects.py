@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -117,4 +118,6 @@ def restore(
 def _become(module: str) -> None:
     """Go on as another program, which imports Prefect: this one never does."""
     sys.stdout.flush()
+    if find_spec("prefect") is None:
+        raise ModuleNotFoundError("No module named 'prefect'", name="prefect")
     os.execv(sys.executable, [sys.executable, "-m", f"ldpflow_flows.{module}"])

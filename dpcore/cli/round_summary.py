@@ -26,6 +26,7 @@ def render(file: Path, run_id: str) -> str:
     from dpcore.results import warehouse
     from dpcore.results.pages.content import numbers_of
     from dpcore.results.text.phrases import JUDGED
+    from dpcore.rounds.steps.landing import HAS_CHARTS
 
     with warehouse.reader(file) as ask:
         content = numbers_of(ask, run_id)
@@ -56,6 +57,7 @@ def render(file: Path, run_id: str) -> str:
             f"epsilon    {total['epsilon']} a client ({total['stated']})",
             f"run        {row['run_id']}" + (f", seed {row['seed']}" if content["simulated"] else ""),
             f"warehouse  {relative(str(file))}",
+            *([] if HAS_CHARTS else ["pictures   none: run `pip install 'ldpflow[charts]'` to draw rounds"]),
             *(f"pictures   {relative(folder)}" for folder in sorted({str(Path(path).parent) for path in drawn})),
         ]
     )
