@@ -1,8 +1,8 @@
-"""Numbers of a density, each with its influence: `Mean()`, `Quantile(0.5)`, `IntegratedSquare(0)`, ...
+"""Functionals of a density, each with its influence function: `Mean()`, `Quantile(0.5)`, `IntegratedSquare(0)`, ...
 
-Here: value, range, unit, words and influence of each; which there are (`KINDS`), and their names, which are read here alone.
-A new one is a file that declares it, and its line in `KINDS`.  Not here: densities that are estimated, and error bars
-(`estimation`).  May import errors; scipy only where a value is computed, as a scheme's reader asks for names.
+Here: value, range, unit, description and influence function of each; the list (`KINDS`), and the parser of their names.
+A new one is a file that declares it, and a line in `KINDS`.  Not here: estimated densities and intervals
+(`estimation`).  May import errors; scipy only where a value is computed, so that schemes are read without it.
 
 Modules:
     axis: the cells of one of two attributes

@@ -15,11 +15,11 @@ Part = tuple[float | str, ...]  # a category, ('rural',), or a range, (low, high
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Axis:
-    """The values of an attribute, one cell each, K of them; silence is the last cell where it is an answer.
+    """The values of an attribute, one cell each, K of them; nonresponse is the last cell if it is an answer.
 
-    numbers: (K,), the cells' values, centres of ranges, in the attribute's unit; None of categories without numbers.
-    squares: (K,), of values spread evenly over a range, the mean of their squares.  edges: (K + 1,), of a density's ranges.
-    categories: the names of cells that have one.  answered: (K,), one where a cell is an answer, zero of silence.
+    numbers: (K,), the cells' values, centres of ranges, in the attribute's unit; None for categories without numbers.
+    squares: (K,), mean squares, of values uniform within a range.  edges: (K + 1,), of a density's ranges.
+    categories: the names of cells that have one.  answered: (K,), one for a response, zero for nonresponse.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Axis:
 
     @property
     def is_silent(self) -> bool:
-        """Whether silence is an answer."""
+        """Whether nonresponse is an answer."""
         return bool(self.answered[-1] == 0)
 
     def values(self, functional: str) -> np.ndarray:
@@ -55,7 +55,7 @@ class Axis:
         return float(ends.min()), float(ends.max())
 
     def within(self, low: float, high: float) -> np.ndarray:
-        """Return how much of each cell lies in [low, high], (K,); numbers at both ends count."""
+        """Return the share of each cell in [low, high], (K,), limits included."""
         if not low <= high:
             raise SchemeError(f"a range of {self.name} needs its lower end first, got {low:g} and {high:g}")
         if self.edges is None:
@@ -82,7 +82,7 @@ class Axis:
         raise SchemeError(f"a part of {self.name} is one category or a range's two ends, got {tuple(where)!r}")
 
     def parts(self, most: int) -> tuple[tuple[str, Part], ...]:
-        """Return parts that a table shows, each with its words: every answer, or of numbers at most so many ranges alike."""
+        """Return the parts that a table shows, with their names: every value, or at most that number of ranges."""
         if self.categories and (self.numbers is None or len(self.categories) <= most):
             return tuple((name, (name,)) for name, seen in zip(self.categories, self.answered, strict=True) if seen)
         if self.edges is not None:

@@ -1,12 +1,12 @@
-"""What a functional is: a number of a density, with its first derivative (the influence) and half its second.
+"""The functional interface: a real function of a density, with its first derivative (the influence) and half its second.
 
 A functional L of a density f satisfies
 
     L(f + h) = L(f) + T(h) + Q(h) + remainder,    int h = 0,
 
 T linear (`Influence`), Q quadratic (`Curvature`).  T is a sum of integrals of derivatives of h against weights, and of values
-of derivatives at points: "smooth" without points and without boundary terms, else "atomic", of the index that is the highest
-order of a derivative taken at a point.  Everything is in the attribute's units.  Source: [Szabo2024] for the classes.
+of derivatives at points: "smooth" without points and boundary terms, else "atomic", with the highest order
+of a derivative at a point as index.  Everything is in the attribute's units.  Source: [Szabo2024] for the classes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Features = Callable[[np.ndarray, int], np.ndarray]  # (x, order) -> (n, K)
 
 
 class Density(Protocol):
-    """What functionals ask of a density on [lower, upper]: splines, exponential splines and simulated truths all are one."""
+    """The interface of densities on [lower, upper] that functionals use: splines, exponential splines and simulated truths."""
 
     @property
     def lower(self) -> float: ...
@@ -51,9 +51,9 @@ class Density(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FunctionDensity:
-    """A density given as a vectorised function on [lower, upper], smooth between `breaks`.
+    """A density as a vectorised function on [lower, upper], smooth between `breaks`.
 
-    derivatives: its derivatives of order 1, 2, ..., as far as they are known.
+    derivatives: its derivatives of order 1, 2, ..., if available.
     """
 
     lower: float
@@ -73,7 +73,7 @@ class FunctionDensity:
         if order == 0:
             return self.pdf
         if order > len(self.derivatives):
-            raise SchemeError(f"this density was given without its derivative of order {order}")
+            raise SchemeError(f"the derivative of order {order} of this density is unknown; pass `derivatives`")
         return self.derivatives[order - 1]
 
     def cdf(self, x: Any) -> np.ndarray:
@@ -143,7 +143,7 @@ class Influence:
 
     @classmethod
     def of_density(cls, density: Density, *weights: tuple[int, Function]) -> Influence:
-        """Return a T of the density alone, with weights that are as smooth as it is."""
+        """Return a T of the density alone, with weights as smooth as the density."""
         return cls(density.lower, density.upper, weights, breaks=tuple(density.breakpoints), of_law=False)
 
     def __call__(self, h: Any) -> float:
@@ -161,7 +161,7 @@ class Influence:
         return np.asarray(sum((weight(ends) for order, weight in self.weights if order == 0), np.zeros(2)))
 
     def jump(self, at: float) -> float:
-        """Return by how much the weight of the law jumps at a point inside, rising above zero."""
+        """Return the jump of the weight of the distribution at an inner point, for rising values."""
         if not self.lower < at < self.upper:
             return 0.0
         beside = np.array([np.nextafter(at, -np.inf), np.nextafter(at, np.inf)])
@@ -235,10 +235,10 @@ class Expansion:
 
 
 class Functional(ABC):
-    """A number of a density.  `str(f)` is its name in schemes and tables; `functionals.parse` reads it back.
+    """A functional of a density.  `str(f)` is its name in schemes and tables; `functionals.parse` reads it back.
 
-    A subclass is a frozen dataclass whose fields are its arguments, in their order; all that is asked of it elsewhere (how it
-    reads, its range, whether categories have it) it declares.  This one is the part of a total that those above x hold, the
+    A subclass is a frozen dataclass whose fields are its arguments, in order; it declares all that other code uses (its
+    description, its range, whether it applies to categories).  This one is the share of a total held above x, the
     ratio of a = int_x u f to b = int u f, whose change is (a' - share b') / b (1 - b' / b + ...):
 
     >>> from dataclasses import dataclass
@@ -259,12 +259,12 @@ class Functional(ABC):
     0.75
 
     unit: '%' of a share, 'nats', or the power of the attribute's unit that values have.
-    phrase: how it reads, with its arguments and the attribute's unit in braces; '' for the words of its name.
-    example: one with arguments, as a scheme on [-1, 3] would name it; '' where it takes none.
+    phrase: its description, with its arguments and the attribute's unit in braces; '' for the words of its name.
+    example: one with arguments, as in a scheme on [-1, 3]; '' without arguments.
     kind: 'smooth' or 'atomic'; index: the order of the point values in an atomic one's T.
     is_linear: Q and the remainder vanish.  is_quadratic: the remainder vanishes.
     needs_positive: weights grow without bound where the density vanishes.
-    is_distance: moves by no more than the law does, in the Wasserstein distance W_2.
+    is_distance: changes by at most the Wasserstein distance W_2 between distributions.
     """
 
     name: ClassVar[str]
@@ -287,7 +287,7 @@ class Functional(ABC):
 
     @abstractmethod
     def expand(self, density: Density) -> Expansion:
-        """Return the value, T and Q at a density; raises SchemeError where they do not exist."""
+        """Return value, T and Q at a density; raises SchemeError where they do not exist."""
 
     def value(self, density: Density) -> float:
         """Return the functional of a density, a truth's for instance."""
@@ -297,9 +297,9 @@ class Functional(ABC):
         return self.expand(density).value
 
     def has_normal_limit(self, density: Density, within: float = 0.0) -> bool:
-        """Return whether T exists at a density, so that errors are normal in the end; elsewhere they must be simulated.
+        """Return whether T exists at a density, so that errors are asymptotically normal; otherwise they must be simulated.
 
-        within: how far the distribution function may be off, such as two standard errors; 0 asks of the density itself.
+        within: tolerance of the distribution function, such as two standard errors; 0 refers to the density itself.
         """
         return True
 
@@ -316,7 +316,7 @@ class Functional(ABC):
         return -np.inf, np.inf
 
     def refuses_probabilities(self) -> str | None:
-        """Return why it cannot be asked of a categorical attribute's numbers, or None: who can says how it expands there."""
+        """Return why it does not apply to a categorical attribute's numbers, or None."""
         if type(self).expand_probabilities is not Functional.expand_probabilities:
             return None
         return f"{self} is a number of a density, not of categories with numbers"
@@ -328,11 +328,11 @@ class Functional(ABC):
         raise SchemeError(str(self.refuses_probabilities()))
 
     def of_probabilities(self, probabilities: np.ndarray, numbers: np.ndarray) -> float:
-        """Return the functional of categories with numbers, both (k,); raises SchemeError where it has none."""
+        """Return the functional of categories with numbers, both (k,); raises SchemeError if undefined."""
         return float(self.expand_probabilities(np.asarray(probabilities), np.asarray(numbers))[0])
 
     def range_of_numbers(self, numbers: np.ndarray) -> tuple[float, float]:
-        """Return the least and the largest value that categories with these numbers can have."""
+        """Return the least and the largest possible value for categories with these numbers."""
         return self.range_on(float(np.min(numbers)), float(np.max(numbers)))
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""How far a law is from a reference: Wasserstein distances and the Kullback-Leibler divergence."""
+"""Distances of a distribution from a reference: Wasserstein distances and the Kullback-Leibler divergence."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Wasserstein(Functional):
 
     reference: 'uniform', or from Python any density on the attribute's bounds, alone or with a name (`Reference`).
 
-    With F, G the distribution functions of law and reference, H(x) = int_lower^x h and M = G^-1(F) the transport,
+    With F, G the distribution functions of the values and the reference, H(x) = int_lower^x h and M = G^-1(F) the transport,
 
         W1 = int |F - G|,            T(h) = int sgn(F - G) H,      Q(h) = sum of H(c)^2 / |f - g|(c) over the crossings c,
         W2^2 = int (x - M(x))^2 dF,  T(h) = -int (x - M) H / W2,   Q(h) = int H^2 / g(M) / (2 W2) - T(h)^2 / (2 W2).
 
-    All are of the whole law, atoms included.  Where F = G there is a value but no T: see `has_normal_limit`.
+    All refer to the whole distribution, point masses included.  If F = G there is a value but no T: see `has_normal_limit`.
     """
 
     p: int
@@ -56,8 +56,9 @@ class Wasserstein(Functional):
     def has_normal_limit(self, density: Density, within: float = 0.0) -> bool:
         """Return whether it is differentiable at a density.
 
-        W2 is not where the two distribution functions are equal, up to `within`; W1 already where they are for more than a
-        tenth of the people: its error there is an integral of |normal|.
+        W2 is not if the two distribution functions are equal up to `within`; W1 already if they are for more than a tenth of
+        the
+        respondents: its error there is an integral of |normal|.
         """
         g = references.on(self.reference, density.lower, density.upper)
         x, w = nodes(density.lower, density.upper, density.breakpoints, g.breakpoints)
@@ -185,7 +186,7 @@ def _second(density: Density, g: Density) -> float:
 
 
 def _moved(g: Density, start: float, stop: float, end: float) -> float:
-    """int over start < t < stop of (end - G^-1(t))^2: what it costs to spread an atom."""
+    """int over start < t < stop of (end - G^-1(t))^2: transport cost of a point mass."""
     if stop <= start:
         return 0.0
     low, high = float(g.quantile(start)), float(g.quantile(stop))

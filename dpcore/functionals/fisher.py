@@ -14,11 +14,11 @@ _TINY = 1e-90  # the third power of its inverse is still a number
 
 @dataclass(frozen=True)
 class FisherInformation(Functional):
-    """int (f')^2 / f, per unit of x squared: what one direct observation says of a shift of the whole density.
+    """int (f')^2 / f, per unit of x squared: information of one direct observation on a shift of the density.
 
     With l = f'/f:  T(h) = int 2 l h' - l^2 h,  Q(h) = int (h' - l h)^2 / f.
     Integration by parts leaves 2 l h at the two ends: atomic of index 0 unless the density is flat there.
-    It is infinite where the density falls to zero in a straight line, or more steeply; no quadrature shows that.
+    It is infinite where the density falls to zero linearly or more steeply; no quadrature detects that.
     """
 
     name = "fisher_information"

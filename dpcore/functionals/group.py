@@ -1,4 +1,4 @@
-"""A group of people: those who are in one category of an attribute."""
+"""Groups of respondents: those in one category of an attribute."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ WEIGHTED = "weighted"  # in place of an attribute: the population, by weights of
 
 @dataclass(frozen=True)
 class Group:
-    """Who is in a category of an attribute or label; everyone is None.
+    """The respondents in a category of an attribute or label; None is all respondents.
 
-    As text, ATTRIBUTE=CATEGORY, it stands in tables and files and nowhere else.
+    Its text, ATTRIBUTE=CATEGORY, is used in tables and files only.
 
     >>> str(Group("home", "rural")), Group.parse("home=rural").category, Group.parse("")
     ('home=rural', 'rural', None)

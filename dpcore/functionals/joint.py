@@ -1,7 +1,7 @@
-"""Numbers of two attributes together: each a function of a few means of products, E a(X) b(Y).
+"""Functionals of two attributes together: each a function of a few means of products, E a(X) b(Y).
 
-X is the first attribute, Y the second; where one is told given the other, it is the first given the second.  All are of those
-who answered both.  Estimators find the means and their covariance; value and gradient are said here.
+X is the first attribute, Y the second; conditional ones describe the first given the second.  All describe the clients who
+responded to both.  Estimators provide the means and their covariance; value and gradient are defined here.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Combined = Callable[[np.ndarray], tuple[float, np.ndarray]]  # of the means (r,)
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """What a number is made of.
+    """The means that a functional is a function of.
 
-    first: (r, K_x), the functions a.  second: (r, K_y), the functions b.  combine: the number of the means.
-    divisors: what it is divided by, (d,), which must be surely above zero, and their gradients (d, r).
-    plug_in: the number of the law that is shown, where that is no `combine` of its means.
+    first: (r, K_x), the functions a.  second: (r, K_y), the functions b.  combine: from means to the functional.
+    divisors: its divisors, (d,), which must be significantly above zero, and their gradients (d, r).
+    plug_in: the functional of the distribution shown, where that is no `combine` of its means.
     """
 
     first: np.ndarray
@@ -36,17 +36,17 @@ class Means:
     plug_in: float | None = None
 
     def value(self, law: np.ndarray) -> float:
-        """Return the number of a law (K_x, K_y)."""
+        """Return the functional of a distribution (K_x, K_y)."""
         if self.plug_in is not None:
             return self.plug_in
         return self.combine(np.einsum("ri,ij,rj->r", self.first, law, self.second, optimize=True))[0]
 
 
 class JointFunctional(ABC):
-    """A number of two attributes.  A subclass is a frozen dataclass whose fields are its arguments.
+    """A functional of two attributes.  A subclass is a frozen dataclass whose fields are its arguments.
 
-    unit: '%' of a share, '' of a number without one, or what becomes of the units: 'first', 'product', 'ratio'.
-    range: the least and the largest value there is.
+    unit: '%' for a proportion, '' without a unit, or its relation to the attributes' units: 'first', 'product', 'ratio'.
+    range: the least and the largest possible value.
     """
 
     name: ClassVar[str]
@@ -56,7 +56,7 @@ class JointFunctional(ABC):
 
     @abstractmethod
     def means(self, first: Axis, second: Axis, law: np.ndarray) -> Means:
-        """Return what it is made of; law: (K_x, K_y), the one that is shown.  Raises SchemeError where axes do not have it."""
+        """Return its means; law: (K_x, K_y), the distribution shown.  Raises SchemeError if the axes do not support it."""
 
     def range_on(self, first: Axis) -> tuple[float, float]:
         """Return the least and the largest value there is; first: the first attribute's values."""
@@ -71,7 +71,7 @@ class JointFunctional(ABC):
 
 
 def _moments(first: Axis, second: Axis, functional: str) -> tuple[np.ndarray, np.ndarray]:
-    """1, x, y, x^2, y^2 and xy of those who answered both."""
+    """1, x, y, x^2, y^2 and xy among respondents to both."""
     x, y = first.values(functional), second.values(functional)
     one, other = first.answered, second.answered
     squares = [np.asarray(axis.squares) * axis.answered for axis in (first, second)]
@@ -106,7 +106,7 @@ class Covariance(JointFunctional):
 
 @dataclass(frozen=True)
 class Correlation(JointFunctional):
-    """Pearson's, of the values as they are kept: clipped to their bounds, and at most as fine as input cells."""
+    """Pearson's correlation of the values as reported: clipped to their bounds, and no finer than input cells."""
 
     name, range = "correlation", (-1.0, 1.0)
 
@@ -149,7 +149,7 @@ class RankCorrelation(JointFunctional):
 
 
 def _share(m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first mean as a divisor: the share of those whom the number is of."""
+    """The first mean as a divisor: the proportion of the respondents described."""
     return m[:1], np.eye(1, len(m))
 
 
@@ -223,7 +223,7 @@ class ConditionalProbability(JointFunctional):
 
 
 class _OfFirst(JointFunctional):
-    """One that is a value of the first attribute."""
+    """A functional whose value is a value of the first attribute."""
 
     unit = "first"
 
@@ -274,7 +274,7 @@ class ConditionalQuantile(_OfFirst):
 
 
 def _smoothed(law: np.ndarray, edges: np.ndarray, at: float, reach: int = 2) -> float:
-    """The density at a place: the mean over a few cells beside it."""
+    """The density at a point: the mean over a few cells around it."""
     place = int(np.clip(np.searchsorted(edges, at) - 1, 0, len(law) - 1))
     low, high = max(0, place - reach), min(len(law), place + reach + 1)
     return float(max(law[low:high].sum() / (edges[high] - edges[low]), 1e-12 / (edges[-1] - edges[0])))

@@ -40,7 +40,7 @@ class _Linear(Functional):
 
 
 class _LinearOfNumbers(_Linear):
-    """One that is also asked of categories with numbers."""
+    """A linear functional that also applies to categories with numbers."""
 
     def expand_probabilities(
         self, probabilities: np.ndarray, numbers: np.ndarray
@@ -99,7 +99,7 @@ class Cdf(_LinearOfNumbers):
     example = "cdf(0.7)"
 
     def refuses_density(self, density: Density) -> str | None:
-        """At lower it is an atom's mass: who was clipped to it."""
+        """At lower it is the point mass of clipped values."""
         return Atom(self.x).refuses_density(density) if self.x == density.lower else None
 
     def _weight(self, x: Any) -> np.ndarray:
@@ -144,7 +144,7 @@ class Probability(_LinearOfNumbers):
 
 @dataclass(frozen=True)
 class Atom(_Linear):
-    """The share of exactly x, a bound of the attribute: people whose values were clipped to it."""
+    """The proportion of exactly x, a bound of the attribute, to which values are clipped."""
 
     x: float
 

@@ -37,10 +37,10 @@ class Quantile(Functional):
         return lower, upper
 
     def refuses_probabilities(self) -> None:
-        """Categories with numbers have it: their distribution function jumps, and is inverted."""
+        """It applies to categories with numbers, by inversion of their distribution function."""
 
     def among(self, numbers: np.ndarray, below: np.ndarray) -> float:
-        """Return the least of rising numbers (k,) with at least a share t at or below it, below: (k,); or the last."""
+        """Return the least of ascending numbers (k,) with at least a proportion t at or below it, below: (k,); or the last."""
         reached = np.flatnonzero(np.asarray(below) >= self.t)
         return float(numbers[reached[0] if len(reached) else -1])
 

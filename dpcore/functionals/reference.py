@@ -46,9 +46,9 @@ REFERENCES = tuple(_NAMED)
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """A density under a name of your own, which then stands in the name: `Reference("last_year", estimate.density)`.
+    """A density with a name of your own, which the functional's name contains: `Reference("last_year", estimate.density)`.
 
-    name: lower-case letters, digits and _, none of those that schemes know.
+    name: lower-case letters, digits and _, none of the names in schemes.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Reference:
 
 
 def check(reference: Any) -> None:
-    """Refuse what is neither a known name nor a density."""
+    """Raise SchemeError unless it is a known name or a density."""
     if isinstance(reference, str) and reference in _NAMED:
         return
     density = reference.density if isinstance(reference, Reference) else reference

@@ -1,10 +1,9 @@
-"""Loops over reports as machine code, where numba is installed; numpy does the same, to the byte, where it is not.
+"""Loops over reports compiled by numba where it is installed; numpy computes the same bytes where it is not.
 
-A kernel takes words that were drawn already, in the order in which numpy's path draws them, so that a report does not depend on
-the path.  LDPFLOW_COMPILED says which one: `0` numpy, `1` compiled from the first report on, for which numba has to be there.
-Unset: compiled once a process has been at it for as long as it takes, in calls of many clients: importing numba takes a second
-and compiling a loop another, the result of which is kept on disk, beside this file or in the user's cache.  One client alone
-never waits for it.
+A kernel takes words that were drawn before, in the order of numpy's path, so that a report does not depend on the path.
+LDPFLOW_COMPILED selects it: `0` numpy, `1` compiled from the first report on, which requires numba.  Unset: compiled once a
+process has spent about the time of compilation in calls of many clients: importing numba takes a second, and compiling a loop
+another; the result is cached on disk, beside this file or in the user's cache.  A single client never waits for it.
 """
 
 from __future__ import annotations
@@ -32,10 +31,9 @@ _handled = 0
 
 @contextmanager
 def compiled(on: bool) -> Iterator[None]:
-    """Take one path, whatever the setting and however few the clients: compiled where `on`, else numpy.
+    """Use one path, whatever the setting and the number of clients: compiled if `on`, else numpy.
 
-    For tests, and for measuring one beside the other; it holds for all threads of the process.  Raises DPCoreError where `on`
-    and numba is not installed.
+    For tests and comparisons; it applies to all threads of the process.  Raises DPCoreError if `on` and numba is not installed.
     """
     global _forced
     if on and not is_installed():
@@ -54,10 +52,10 @@ def is_installed() -> bool:
 
 
 def chosen(loop: Callable[..., Any], integers: int) -> Callable[..., Any] | None:
-    """Return the compiled form of one of this module's loops, or None where numpy is to do its work.
+    """Return the compiled form of one of this module's loops, or None for numpy.
 
-    integers: about how many integers the call handles.  Raises DPCoreError where the setting is malformed, or asks for numba
-    that is not installed.
+    integers: about the number of integers in the call.  Raises DPCoreError if the setting is malformed, or requires numba and
+    it is not installed.
     """
     return _compiled(loop) if _is_wanted(integers) else None
 
@@ -103,7 +101,7 @@ def _machine_code(loop: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def randomized_response(drawn: Any, values: Any, weight_in: int, weight_out: int, reported: Any) -> None:
-    """What each client of `values` says, by its integer below T."""
+    """The report of each client of `values`, from its integer below T."""
     for i in range(len(drawn)):
         r = np.int64(drawn[i])
         lies = np.int64(r >= weight_in)
@@ -183,7 +181,7 @@ def subset_selection(drawn: Any, holds: Any, values: Any, member: Any, subsets: 
 
 
 def settled(succeeds: Any, alive: Any, odd: Any, is_odd: bool) -> int:
-    """Keep those of `alive` whose trial succeeds, in place, and return how many; mark the others in `odd` where `is_odd`."""
+    """Keep those of `alive` whose trial succeeds, in place, and return their number; mark the others in `odd` if `is_odd`."""
     survivors = 0
     for j in range(len(alive)):
         index = alive[j]

@@ -1,8 +1,8 @@
-"""What every mechanism is: a local randomizer, both halves in one file.
+"""The mechanism interface: a local randomizer, client half and aggregator half in one file.
 
 The client half turns the cell of a value into a few integers; the aggregator half turns those integers into integer
-sufficient statistics and says how they depend on the truth.  Both halves read the same parameters, so no formula is
-derived twice.
+sufficient statistics, with a model of their distribution given the values.  Both halves read the same parameters, so no
+formula is derived twice.
 
 Rules.  (1) The client half computes with integers only and draws from a `Source`.  (2) `certificate` is computed from
 the very integers that clients use.  (3) Statistics add: those of two disjoint sets of clients sum to those of both.
@@ -31,13 +31,13 @@ from dpcore.privacy.budget import Budget
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a mechanism keeps, exactly.
+    """The certified privacy loss of a mechanism, exact.
 
     kind 'ratio': `kept` is the largest ratio of two probabilities of one report, at most e^epsilon (finite channels); infinite
-    of a stated channel that gives an answer for one value, and never for another.
-    kind 'loss': `kept` is the largest privacy loss in natural-log units, at most epsilon (additive noise), and
-    `sensitivity` the integer l1 sensitivity of each level.  delta: with Gaussian noise the loss stays below `kept` but for that
-    probability, as (epsilon, delta)-privacy has it, and `sensitivity` is the squared l2 one.
+    for a stated channel with an output of probability 0 for one value and not for another.
+    kind 'loss': `kept` is the largest privacy loss in natural-log units, at most epsilon (additive noise), and `sensitivity`
+    the integer l1 sensitivity of each level.  delta: with Gaussian noise the loss is at most `kept` except with that
+    probability, as in (epsilon, delta)-privacy, and `sensitivity` is the squared l2 one.
     """
 
     kind: str
@@ -48,14 +48,14 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """Whether what is kept is within what was promised; exact."""
+        """Whether the certified loss is within the promised one; exact."""
         if self.kept == inf:
             return not self.budget.is_finite
         return self.kept <= (self.budget.ratio_floor if self.kind == "ratio" else self.budget.floor)
 
     @property
     def text(self) -> str:
-        """One line for tables: what is kept, as a fraction and as a number."""
+        """One line for tables: the certified loss, as a fraction and as a decimal."""
         sign = "e^epsilon" if self.kind == "ratio" else "epsilon"
         text = f"{self.kind} {float(self.kept):.9g} ({self.kept}) <= {sign}, epsilon = {self.budget.text}"
         return text if self.delta == 0 else f"{text}, delta = {float(self.delta):g}"
@@ -112,7 +112,7 @@ class Mechanism(ABC):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many integers a report of each level holds."""
+        """Number of integers in a report of each level."""
         return (1,)
 
     @property
@@ -122,12 +122,12 @@ class Mechanism(ABC):
 
     @property
     def delta(self) -> Fraction:
-        """The probability with which a loss may exceed what the budget says; 0 unless noise is Gaussian."""
+        """The probability with which a loss may exceed the budget; 0 unless noise is Gaussian."""
         return Fraction(0)
 
     @property
     def tables(self) -> tuple[np.ndarray, ...]:
-        """The integers that clients look their cells up in, (inputs, K_b) each; none where they need no table."""
+        """The integers that clients look up by cell, (inputs, K_b) each; none without a table."""
         return ()
 
     @abstractmethod
@@ -136,13 +136,13 @@ class Mechanism(ABC):
 
     @abstractmethod
     def certificate(self) -> Certificate:
-        """Return what is kept, by enumeration of the integers clients use."""
+        """Return the certified loss, by enumeration of the integers that clients use."""
 
     @abstractmethod
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
         """Return one report per client; `values` are input cells, shape (n,), each in [0, inputs).
 
-        levels: (n,) the clients' public levels where they are fixed for life (a hash of a token); drawn where None.
+        levels: (n,) the clients' public levels if they are fixed for life (a hash of a token); drawn if None.
         """
 
     def input_cells(self, values: np.ndarray) -> np.ndarray:
@@ -153,11 +153,11 @@ class Mechanism(ABC):
         return np.require(values, np.int64, ["C", "W"])  # a loop is compiled for arrays of one kind
 
     def draw_levels(self, n: int, random: Source) -> np.ndarray:
-        """Return n public levels drawn from the mechanism's law, independent of any value, shape (n,), uint8."""
+        """Return n public levels drawn from the mechanism's distribution, independent of any value, shape (n,), uint8."""
         return np.zeros(n, dtype=np.uint8)
 
     def public_levels(self, n: int, random: Source, levels: np.ndarray | None) -> np.ndarray:
-        """Return n clients' public levels, (n,) uint8: drawn where None are given; raises SchemeError for any that is none."""
+        """Return n clients' public levels, (n,) uint8: drawn if None are passed; raises SchemeError for an invalid one."""
         if levels is None:
             return self.draw_levels(n, random)
         levels = np.asarray(levels)
@@ -171,9 +171,9 @@ class Mechanism(ABC):
 
     @abstractmethod
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
-        """Return statistics drawn from the exact law of `statistics(privatize(...))`.
+        """Return statistics drawn from the exact distribution of `statistics(privatize(...))`.
 
-        counts: (inputs,) integers, how many clients hold each input cell.
+        counts: (inputs,) integers, the number of clients in each input cell.
         """
 
     def accepts(self, reports: Reports) -> np.ndarray:
@@ -201,26 +201,26 @@ class Mechanism(ABC):
 
     @cached_property
     def counts_outputs(self) -> bool:
-        """Whether a report is one integer, from 0 on, and statistics are how many reports said it, level after level."""
+        """Whether a report is one integer, from 0 on, and the statistics are the counts of the integers, level after level."""
         return set(self.sizes) == {1} and sum(self.outputs) == len(self.labels().level)
 
     @property
     def reads_outputs(self) -> bool:
-        """Whether a report is one integer, from 0 on, and statistics are told by how many said which (`of_outputs`)."""
+        """Whether a report is one integer, from 0 on, and the statistics follow from their counts (`of_outputs`)."""
         return self.counts_outputs
 
     def of_outputs(self, counts: np.ndarray, axis: int) -> np.ndarray:
-        """Return the statistics of reports of which so many said each integer, level after level, along an axis."""
+        """Return the statistics from the counts of each integer, level after level, along an axis."""
         return counts
 
     def places(self, reports: Reports) -> np.ndarray:
-        """Return what each report said, among the integers of all levels, (n,), int64; of one that `reads_outputs`."""
+        """Return the index of each report among the integers of all levels, (n,), int64; only if it `reads_outputs`."""
         if len(self.sizes) == 1:
             return reports.values
         return np.asarray(reports.values + np.cumsum([0, *self.outputs[:-1]])[reports.level])
 
     def scores(self, reports: Reports) -> np.ndarray:
-        """Return what each report adds to `statistics`, (n, S), integers."""
+        """Return the contribution of each report to `statistics`, (n, S), integers."""
         n = len(reports)
         if self.counts_outputs:
             table = np.zeros((n, sum(self.outputs)), dtype=np.int8)
@@ -240,7 +240,7 @@ class Mechanism(ABC):
         return tables
 
     def _outputs_by(self, reports: Reports, groups: np.ndarray, many: int) -> np.ndarray:
-        """How many reports of each group say which integer, level after level, (many, sum of outputs), int64."""
+        """Number of reports of each integer by group, level after level, (many, sum of outputs), int64."""
         outputs = self.outputs
         starts, size = np.cumsum([0, *outputs[:-1]]), sum(outputs)
         tables: np.ndarray | None = None
@@ -254,11 +254,11 @@ class Mechanism(ABC):
         return np.zeros((many, size), dtype=np.int64) if tables is None else tables.reshape(many, size)
 
     def marginal_laws(self) -> tuple[np.ndarray, ...]:
-        """Return the laws of what a report shows that has nothing to do with what is true, each (H,), of sum one."""
+        """Return the distributions of the parts of a report that do not depend on the value, each (H,), of sum one."""
         return ()
 
     def marginals(self, reports: Reports) -> np.ndarray:
-        """Return how many reports show what, int64, law after law of `marginal_laws`; integers that add, like statistics."""
+        """Return counts of reports by those parts, int64, in the order of `marginal_laws`; they add like statistics."""
         return np.zeros(0, dtype=np.int64)
 
     def tally(self, reports: Reports) -> tuple[np.ndarray, np.ndarray]:
@@ -266,7 +266,7 @@ class Mechanism(ABC):
         return self.statistics(reports), self.marginals(reports)
 
     def labels(self) -> Labels:
-        """Return what each entry of the statistics is."""
+        """Return the description of each entry of the statistics."""
         outputs = self.outputs
         levels = np.repeat(np.arange(len(outputs)), outputs)
         return Labels(np.full(sum(outputs), "count"), levels, np.concatenate([np.arange(size) for size in outputs]))
@@ -286,14 +286,14 @@ class Mechanism(ABC):
             )
 
     def channel(self) -> tuple[np.ndarray, ...] | None:
-        """Return the integer weights of a finite channel, one (inputs, outputs) matrix per level; None where it is too large.
+        """Return the integer weights of a finite channel, one (inputs, outputs) matrix per level; None if it is too large.
 
-        For the audit, which looks at every one of them; nothing on the path from reports to estimates asks.
+        For the audit, which enumerates them; aggregation and estimation do not use it.
         """
         return None
 
     def parameters(self) -> Mapping[str, Any]:
-        """Return what both sides must agree on, as TOML values: the fields, in order, but for the budget."""
+        """Return the parameters that both sides must share, as TOML values: the fields, in order, without the budget."""
         return {name: getattr(self, name) for name in agreed(type(self))}
 
     @classmethod
@@ -319,5 +319,5 @@ class Mechanism(ABC):
 
 
 def agreed(kind: Any) -> list[str]:
-    """Return the names of what both sides must agree on: the fields of a mechanism, in order, but for the budget."""
+    """Return the names of the shared parameters: the fields of a mechanism, in order, without the budget."""
     return [field.name for field in fields(kind) if field.name != "budget"]

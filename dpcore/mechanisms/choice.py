@@ -1,9 +1,9 @@
-"""The choice behind `mechanism = "auto"`.
+"""The rule of `mechanism = "auto"`.
 
-Of categories it is the mechanism of the least variance whose report is not too large, the closed form's at frequency 0, where
-all but the commonest categories lie; of a number's points the one of the least error that is to be expected of the planned
-clients.  The choice is made once, never from data; the canonical scheme records what was chosen, so that a later version of
-this rule changes no scheme that exists.
+For categories it selects the mechanism of least variance whose report is not too large, by the closed form at frequency 0,
+where all but the commonest categories lie; for support points the one with the least expected error for the planned clients.
+The rule is applied once, never to data; the canonical scheme records the selected mechanism, so that a later version of this
+rule does not change an existing scheme.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ _NEAR = 0.1  # of error, given up for shares that are told without a belief
 
 
 def choose_for_points(budget: Budget, *, points: int, clients: int, is_silent: bool = False) -> Mechanism:
-    """Return the mechanism whose law of so many points has the least error to be expected of so many clients' reports.
+    """Return the mechanism with the least expected error for that number of points and clients.
 
-    Of a dyadic wave and the frequency oracle that categories would get; within a tenth the oracle.
-    is_silent: whether silence is an answer, too.  Raises SchemeError where neither keeps the budget.
+    A dyadic wave or the frequency oracle that categories would get; within a tenth the oracle.
+    is_silent: whether nonresponse is an answer.  Raises SchemeError if neither keeps the budget.
     """
     oracle = choose(budget, categories=points + is_silent)
     wave = DyadicWave.design(budget, points=room_for(points, is_silent))
@@ -73,10 +73,10 @@ def choose_for_points(budget: Budget, *, points: int, clients: int, is_silent: b
 
 
 def forecast(mechanism: Mechanism, points: int, clients: int, is_silent: bool = False) -> float:
-    """Return the error of the distribution function that is to be expected, its mean over the points: a share of the people.
+    """Return the expected error of the distribution function, its mean over the points: a proportion of the respondents.
 
-    A law near the uniform, whose logarithm is a random walk of standard deviation 2 over the range and off it by .5 at each
-    point by itself; normal errors: E |e| = sqrt(2 / pi) sd.
+    Model: a distribution near the uniform, whose logarithm is a random walk of standard deviation 2 over the range with
+    independent deviations of .5 at each point; normal errors: E |e| = sqrt(2 / pi) sd.
     """
     k = points + is_silent
     law, at = np.full(k, 1 / k), np.arange(1, k + 1) / k

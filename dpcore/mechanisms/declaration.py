@@ -1,4 +1,4 @@
-"""What a mechanism declares of itself, said once: scheme files, estimators, pages and tables read it here."""
+"""The declaration of a mechanism: read by scheme files, estimators, pages and tables."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Kind = TypeVar("Kind", bound=type)
 
 @dataclass(frozen=True)
 class Option:
-    """What a scheme may say: of itself, of an attribute, or to a mechanism's design.
+    """A key of a scheme: of the scheme, of an attribute, or of a mechanism's design.
 
     name: the key in a table, and the argument of a `design`.  type: str, int, Fraction, Budget, dict, or a list of such;
-    fractions are written as numbers.  words: what it is, for people.  choices: the texts there are; empty for other types.
-    refused: other texts that somebody may try, which the design refuses and says why.
-    least, most: of a whole number, or of each in a list.  fewest: entries of a list.  is_needed: whether somebody must say it.
-    default: what stands where nothing is said, None where that depends on the rest.  is_kept: of a design's, whether the
-    canonical scheme says it again, beside the integers that came of it.
+    fractions are written as decimals.  words: description for readers.  choices: the allowed texts; empty for other types.
+    refused: texts that users may try, which the design refuses with a reason.
+    least, most: of an integer, or of each in a list.  fewest: entries of a list.  is_needed: whether the key is required.
+    default: the value if absent, None if it depends on the rest.  is_kept: for a design's key, whether the canonical scheme
+    repeats it beside the resulting integers.
     """
 
     name: str
@@ -37,15 +37,16 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """A mechanism as others know it, who do not ask for its class.
+    """A mechanism as seen by code that does not use its class.
 
-    name: in schemes and tables.  title: on pages.  words: what leaves a device, for people, after 'the report says'.
-    attributes: what it answers for: 'numeric', 'categorical', 'lattice', a number of few values, or 'plane', two numbers.
-    estimators: the names of those that read it, the default first.  names_one: whether a report is one category, as groups
-    need it.  options: what a scheme may tell its design.
-    is_asked: whether clients are asked by it; else reports come from others, and epsilon is found where a scheme says none.
-    scheme_facts: what its design takes from the scheme: the number of 'categories' or 'points' (0 where values are anywhere),
-    or the planned number of 'clients'.
+    name: in schemes and tables.  title: on pages.  words: content of a report, for readers, after 'the report says'.
+    attributes: supported types: 'numeric', 'categorical', 'lattice', a number of few values, or 'plane', two numbers.
+    estimators: the names of its estimators, the default first.  names_one: whether a report is one category, as groups require.
+    options: the keys of its design.
+    is_asked: whether clients use it; else reports come from other systems, and epsilon is computed if a scheme does not declare
+    it.
+    scheme_facts: what its design takes from the scheme: the number of 'categories' or 'points' (0 for continuous values), or
+    the planned number of 'clients'.
     """
 
     name: str
@@ -71,7 +72,7 @@ def mechanism(
     scheme_facts: tuple[str, ...] = (),  # of categories, how many they are
     is_asked: bool = True,
 ) -> Callable[[Kind], Kind]:
-    """Return what declares a class of mechanisms, and gives it its `name`; arguments are those of `Declaration`."""
+    """Return the decorator that declares a class of mechanisms and sets its `name`; arguments are those of `Declaration`."""
 
     def declare(kind: Kind) -> Kind:
         kind.name = name  # type: ignore[attr-defined]

@@ -1,8 +1,8 @@
-"""What reports say of the law of points that have an input cell each, as errors that are all but normal.
+"""Information of reports on a distribution on points with an input cell each, with nearly normal errors.
 
-Counts of a finite channel and score sums are sums over many reports.  Around a law p0 near the true one, what they say of the
-law p of k points is the log likelihood c'p - p'Fp / 2 + constant, with F the information at p0 and the unbiased estimates in c:
-two arrays, whatever the mechanism and however many the reports.
+Counts of a finite channel and score sums are sums over many reports.  Around a distribution p0 near the true one, their
+log-likelihood of the distribution p of k points is c'p - p'Fp / 2 + constant, with F the information at p0 and the unbiased
+estimates in c: two arrays, for every mechanism and number of reports.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _NOTHING = 1e-12  # of what reports say most surely: what they say less of, they
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """The log likelihood c'p - p'Fp / 2 of the law p; matrix: F, (k, k).  vector: c, (k,).
+    """The log-likelihood c'p - p'Fp / 2 of the distribution p; matrix: F, (k, k).  vector: c, (k,).
 
-    reading: (k, S), the weights in c of the average reports of the levels; none where nobody asks for them.
+    reading: (k, S), the weights in c of the average reports of the levels; empty if not needed.
     """
 
     matrix: np.ndarray
@@ -31,17 +31,17 @@ class Information:
     reading: np.ndarray | None = None
 
     def score(self, law: np.ndarray) -> np.ndarray:
-        """Return its derivative at a law, shape (k,): c - F p."""
+        """Return its derivative at a distribution, shape (k,): c - F p."""
         return np.asarray(self.vector - self.matrix @ law)
 
     def __call__(self, law: np.ndarray) -> float:
-        """Return it at a law (k,), less than at the most likely numbers of any kind."""
+        """Return it at a distribution (k,), less its unconstrained maximum."""
         left = self.numbers - self.root @ law
         return -float(left @ left) / 2
 
     @cached_property
     def root(self) -> np.ndarray:
-        """R, (q, k), R'R = F: what q independent numbers of variance one say, fewer than k where a mechanism's cells are."""
+        """R, (q, k), R'R = F: coefficients of q independent numbers of variance one, q < k if a mechanism has fewer cells."""
         values, directions = np.linalg.eigh(self.matrix)
         identified = values > _NOTHING * values[-1]
         return np.asarray(np.sqrt(values[identified])[:, None] * directions[:, identified].T)
@@ -53,12 +53,12 @@ class Information:
 
 
 def spread(points: int, inputs: int, is_silent: bool = False) -> np.ndarray:
-    """Return the input cells of so many points, and of silence as the last where it is an answer: (k,) int64, rising.
+    """Return the input cells of the points, and of nonresponse as the last if it is an answer: (k,) int64, ascending.
 
-    Points are spread evenly over the inputs.  Silence has the last one, and the quarter before it is left empty, so that it is
-    not taken for a large value: of .25 the share of the silent has an error of 1.5 / sqrt(n) at epsilon 1, the mean of the
-    others one larger by a twelfth than silence costs anyway; of 0, 2 to 2.6 / sqrt(n) and a third.  Where there are no more
-    inputs than answers, as for an oracle, each has its own.
+    Points are spread evenly over the inputs.  Nonresponse has the last one, and the quarter before it is left empty, to keep it
+    apart from large values: with .25 the nonresponse rate has an error of 1.5 / sqrt(n) at epsilon 1, and the respondents' mean
+    one a twelfth larger than nonresponse costs anyway; with 0, 2 to 2.6 / sqrt(n) and a third.  If there are no more inputs
+    than answers, as for an oracle, each has its own.
     """
     answers = points + is_silent
     if inputs == answers:
@@ -69,7 +69,7 @@ def spread(points: int, inputs: int, is_silent: bool = False) -> np.ndarray:
 
 
 def room_of(inputs: int) -> int:
-    """Return how many input cells are values' where silence has the last, behind an empty quarter."""
+    """Return the number of input cells of values if nonresponse has the last, behind an empty quarter."""
     return inputs - inputs // 4
 
 
@@ -90,20 +90,20 @@ class SeenThrough:
 
     @cached_property
     def channel(self) -> np.ndarray:
-        """The probabilities of what is reported (rows, of a public level) given the point, (S, k), of a finite channel."""
+        """Probabilities of the reported (rows, of a public level) given the point, (S, k), of a finite channel."""
         assert isinstance(self.model, FiniteChannel)
         held = np.zeros((self.model.inputs, len(self.cells)))
         held[self.cells, np.arange(len(self.cells))] = 1.0
         return self.model.probabilities(held)
 
     def expected(self, law: np.ndarray, n: int) -> np.ndarray:
-        """Return F, (k, k), of n reports of people of that law (k,)."""
+        """Return F, (k, k), of n reports of respondents with that distribution (k,)."""
         if isinstance(self.model, FiniteChannel):
             return np.asarray(self._weights(law, n * self.model.level_law) @ self.channel)
         return self._of_scores(law, n)
 
     def observed(self, statistics: np.ndarray, n: int, law: np.ndarray) -> Information:
-        """Return what the statistics (S,) of n reports say, its weights those of people of that law (k,)."""
+        """Return the information of the statistics (S,) of n reports, with the weights of that distribution (k,)."""
         if isinstance(self.model, FiniteChannel):
             reports = self.model.reports(statistics)
             weights = self._weights(law, reports)
@@ -115,7 +115,7 @@ class SeenThrough:
         return Information(matrix, vector, matrix / float(self.model.contrast))
 
     def _weights(self, law: np.ndarray, reports: np.ndarray) -> np.ndarray:
-        """A' D, (k, S), D what an observed share tells: the reports of its level over its probability."""
+        """A' D, (k, S), D the information of an observed share: the reports of its level over its probability."""
         return np.asarray(self.channel.T * (self._rows(reports) / np.maximum(self.channel @ law, _TINY)))
 
     def _rows(self, reports: np.ndarray) -> np.ndarray:

@@ -1,8 +1,9 @@
-"""How an aggregate depends on the truth: the one interface between mechanisms and estimators.
+"""Observation models: how an aggregate depends on the distribution of the inputs; the interface of mechanisms and estimators.
 
-A frequency oracle yields, for each category, the sum of a score that tells the true category from any other.  A finite channel
-without that symmetry yields counts, multinomial around known mixtures of the input cells' probabilities.  Additive noise yields
-averages of known features of the input cells plus noise of known variance.  Estimators are written once against these three.
+A frequency oracle yields, per category, the sum of a score with one mean for the true category and another for the rest.  A
+finite channel without that symmetry yields counts, multinomial around known mixtures of the input cells' probabilities.
+Additive noise yields averages of known features of the input cells plus noise of known variance.  Estimators support these
+three.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ class ScoreSums:
 
     @property
     def contrast(self) -> Fraction:
-        """true_mean - other_mean, what tells a category from the others; above zero unless reports say nothing."""
+        """true_mean - other_mean, the difference of the score's means; above zero unless reports are uninformative."""
         return self.true_mean - self.other_mean
 
     @property
     def is_one_category(self) -> bool:
-        """Whether a report scores one category only, so that the sums count what was said."""
+        """Whether a report scores one category only, so that the sums count reported categories."""
         return self.true_cross == self.other_cross == 0
 
     def frequencies(self, sums: np.ndarray, n: float | np.ndarray) -> np.ndarray:
@@ -65,7 +66,7 @@ class ScoreSums:
     def variance(self, frequency: OneOrEach, n: OneOrEach = 1) -> OneOrEach:
         """Return the variance of a category's unbiased frequency from n reports, the sampling of the clients included.
 
-        Infinite where reports say nothing.
+        Infinite if reports are uninformative.
         """
         if self.contrast == 0:
             return inf * np.ones(np.shape(frequency))
@@ -87,9 +88,9 @@ class ScoreSums:
 
     @property
     def own_variances(self) -> tuple[float, float]:
-        """n D of `covariance` for a category that nobody has and one that everybody has; it is linear in between.
+        """n D of `covariance` for a category of frequency 0 and one of frequency 1; it is linear in between.
 
-        For weights w that sum to zero, n Var(w' raw) = sum n D w^2 - (w' f)^2: no other moment is in it.
+        For weights w that sum to zero, n Var(w' raw) = sum n D w^2 - (w' f)^2: it depends on no other moment.
         """
         none = (self.other_square - self.other_cross) / self.contrast**2
         everyone = (self.true_square + self.other_cross - 2 * self.true_cross) / self.contrast**2
@@ -118,9 +119,9 @@ class ScoreSums:
         return float(low), float(high)
 
     def response(self) -> np.ndarray:
-        """Return the probabilities of what is said (rows) given what is true (columns), shape (k, k).
+        """Return the probabilities of the reported (rows) given the true category (columns), shape (k, k).
 
-        Raises ValueError where a report scores more than one category.
+        Raises ValueError if a report scores more than one category.
         """
         if not self.is_one_category:
             raise ValueError("a report scores several categories at once, so that no one category is said")
@@ -324,7 +325,7 @@ class FiniteChannel:
         return tuple(wave.matrix() for wave in self.levels)
 
     def response(self) -> np.ndarray:
-        """Return the probabilities of what is said (rows) given what is true (columns), where there is one level."""
+        """Return the probabilities of the reported (rows) given the true category (columns), for a single level."""
         (matrix,) = self.matrices
         return matrix
 

@@ -1,7 +1,7 @@
-"""The odds of a mechanism's reports: its certificate's ratio, and the largest total variation of two input cells' reports.
+"""The odds of a mechanism's reports: the ratio in its certificate, and the largest total variation of two input cells' reports.
 
-Exact for finite channels.  Noise without an end has no fraction: there both numbers are fractions that are not below.  A public
-level is part of the report, and is drawn without looking at the value.
+Exact for finite channels.  Unbounded noise has no exact fraction: both numbers are then upper bounds.  A public level is part
+of the report, and is drawn independently of the value.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _MARGIN = (
 
 
 def odds_of(mechanism: Mechanism) -> Odds:
-    """Return the odds of one report of a mechanism, between the two input cells that it tells apart best.
+    """Return the odds of one report of a mechanism, between the two input cells that it distinguishes best.
 
-    Raises CalibrationError where neither the mechanism's kind nor its channel says them.
+    Raises CalibrationError if neither the mechanism's type nor its channel determines them.
 
     >>> from dpcore.mechanisms.categorical.randomized_response import RandomizedResponse
     >>> from dpcore.privacy.budget import Budget
@@ -104,7 +104,7 @@ def _squares_apart(windows: Sequence[Window]) -> Iterator[np.ndarray]:
 
 
 def _largest(worth: Sequence[Fraction], most: Sequence[int], pairs: Iterator[np.ndarray]) -> Fraction:
-    """The largest sum of what cells are worth, times how many are apart, (levels, pairs), at most so many of each level."""
+    """The largest sum of cell worths times the number of cells apart, (levels, pairs), at most `most` of each level."""
     best, best_float, bound = Fraction(0), -1.0, _added(worth, most)
     for apart in pairs:
         sums = np.array([float(cell_worth) for cell_worth in worth]) @ apart
@@ -167,7 +167,7 @@ def _laplace(loss: Fraction, blocks: Iterator[tuple[int, int]] | Sequence[tuple[
 
 
 def _gaussian(square: int, scale: int) -> Fraction:
-    """Pinsker's bound of what discrete Gaussians tell, at most sqrt(rho / 2), rho = D^2 / (2 s^2) [Canonne2020]; rounded up."""
+    """Pinsker's bound for discrete Gaussians, at most sqrt(rho / 2), rho = D^2 / (2 s^2) [Canonne2020]; rounded up."""
     return min(Fraction(1), Fraction(_root_above(square << 64), 2 * scale << 32))
 
 

@@ -1,4 +1,4 @@
-"""Every mechanism by the name that schemes give it: a line here, and all else of it stands in its own file."""
+"""Every mechanism by its name in schemes: one line each, all else in its own file."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ IN_SCHEMES: dict[str, Mapping[str, Any]] = {
 
 
 def declaration(name: str) -> Declaration | None:
-    """Return what the mechanism of a name declares; None where there is none, as in tables of older versions."""
+    """Return the declaration of a mechanism; None if there is none, as in tables of older versions."""
     return next((kinds[name].declared for kinds in IN_SCHEMES.values() if name in kinds), None)
 
 
 def options_of(attributes: str) -> dict[str, tuple[str, ...]]:
-    """Return all that designs for a kind of attribute may be told: key -> the names of the mechanisms whose option it is."""
+    """Return the design keys of mechanisms for a type of attribute: key -> the names of the mechanisms with that option."""
     kinds = IN_SCHEMES[attributes].values()
     keys = dict.fromkeys(option.name for kind in kinds for option in kind.declared.options)
     return {key: tuple(k.name for k in kinds if key in [option.name for option in k.declared.options]) for key in keys}

@@ -1,7 +1,7 @@
-"""What the aggregator's halves share: which reports could have been sent, and counts by ranges.
+"""The common part of aggregators: validation of reports, and counts by ranges.
 
-Most batches hold nothing else than what could have been sent.  So a batch is looked at as a whole first, by its extremes, and
-report by report where these are not what they may be.
+Most batches contain valid reports only.  So a batch is checked as a whole first, by its extremes, and report by report only if
+these are out of range.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Basis(ABC):
 
     @abstractmethod
     def size(self, block: int) -> int:
-        """Return how many functions the block holds."""
+        """Return the number of functions in the block."""
 
     @abstractmethod
     def evaluate(self, x: np.ndarray, block: int, order: int = 0) -> np.ndarray:
@@ -75,7 +75,7 @@ class Basis(ABC):
 
 
 class OrthogonalBasis(Basis):
-    """A basis whose levels are orthogonal: its first blocks say what an L2 projection is."""
+    """A basis with orthogonal levels: its first blocks determine an L2 projection."""
 
     @abstractmethod
     def refine(self, block: int) -> np.ndarray:

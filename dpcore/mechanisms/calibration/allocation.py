@@ -112,7 +112,7 @@ def noise_energies(basis: Basis, scales: Scales, sensitivities: Sequence[int]) -
 
 
 def block_units(basis: Basis, scales: Scales, block: int) -> np.ndarray:
-    """Return what one lattice integer of each function is worth, shape (K,): 2^{j/2} 256 / (2^16 s_k)."""
+    """Return the value of one lattice integer of each function, shape (K,): 2^{j/2} 256 / (2^16 s_k)."""
     worth: np.ndarray = 2 ** (basis.level(block) / 2) * SCALE_ONE / (LATTICE * column_scales(basis, scales, block))
     return worth
 
@@ -170,7 +170,7 @@ def check_allocation(allocation: str, basis: Basis, a: Fraction | None) -> None:
 def check_literal(basis: Basis) -> None:
     """Raise CalibrationError for a basis that the literal scales do not fit.
 
-    Where levels are not orthogonal every estimate needs all blocks, and the paper's finest blocks are all but noise.
+    Without orthogonal levels every estimate needs all blocks, and the paper's finest blocks are mostly noise.
     """
     if basis.orthogonal is not basis:
         raise CalibrationError(

@@ -1,7 +1,7 @@
-"""Which block a client reports: a public law, drawn without looking at any value.
+"""Distribution of the block that a client reports: public, and drawn independently of any value.
 
 Noise energy grows as 4^j with the level, so that fine blocks need more clients; a floor keeps the coarse ones usable.
-The law is pi_b = 1 / (2 B) + 2^{b/2} / (2 sum_i 2^{i/2}), in integer weights out of 2^16.
+The distribution is pi_b = 1 / (2 B) + 2^{b/2} / (2 sum_i 2^{i/2}), in integer weights out of 2^16.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ROOT_BITS = 64  # 2^{b/2} is floored to a multiple of 2^-32 before the division
 
 
 def level_weights(blocks: int) -> tuple[int, ...]:
-    """Return the law of the blocks as integers that sum to 2^16, by largest remainders; blocks: 1..16.
+    """Return the distribution of the blocks as integers that sum to 2^16, by largest remainders; blocks: 1..16.
 
     >>> level_weights(2)
     (29957, 35579)
@@ -61,7 +61,7 @@ def check_weights(weights: tuple[int, ...], blocks: int) -> None:
 
 
 def draw_levels(weights: tuple[int, ...], n: int, random: Source) -> np.ndarray:
-    """Return n independent draws from the law, shape (n,), uint8, exact."""
+    """Return n independent draws from the distribution, shape (n,), uint8, exact."""
     drawn = random.residues(TOTAL, n).astype(np.uint16)
     levels = np.zeros(n, dtype=np.uint8)
     for threshold in list(accumulate(weights))[:-1]:

@@ -1,7 +1,7 @@
-"""The levels of a wave that is designed for a purpose, chosen by epsilon alone.
+"""Wave designs for a purpose, selected by epsilon alone.
 
-Each design is the solution of a problem that `studies.wave_purposes` states, and solves anew: `both` weighs the errors of a
-density and of its distribution function, with a price on the mean's variance; `curve` asks for the density almost alone.
+Each design solves a problem defined in `studies.wave_purposes`, which recomputes it: `both` weights the errors of a density and
+of its distribution function, with a penalty on the mean's variance; `curve` almost only the density.
 """
 
 from __future__ import annotations

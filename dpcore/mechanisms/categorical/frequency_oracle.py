@@ -1,7 +1,7 @@
-"""Frequency oracles: what the mechanisms of categories have in common.
+"""Frequency oracles: the common part of categorical mechanisms.
 
-A report supports some categories, the true one with probability p and any other with q < p; statistics are how many reports
-support each.  How a report is drawn, and why it tells no more than promised, is each mechanism's own.
+A report supports some categories, the true one with probability p and any other with q < p; statistics count the reports that
+support each.  Each mechanism defines how a report is drawn, and proves its privacy loss.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class FrequencyOracle(Mechanism):
 
     @abstractmethod
     def model(self) -> ScoreSums:
-        """Return the law of the supports."""
+        """Return the distribution of the supports."""
 
     def variance(self, frequency: float, n: int) -> float:
         """Return the variance of the unbiased estimate of a category's frequency from n reports.

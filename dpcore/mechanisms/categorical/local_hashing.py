@@ -1,4 +1,4 @@
-"""Optimized local hashing (OLH): hash the category into g bins by a public random line, then say the bin, or another.
+"""Optimized local hashing (OLH): hash the category into g bins by a public random line, then report the bin, or another.
 
 Source: [Wang2017].  Their hash function is any universal one; ours is a line a x + b over GF(P), a not 0, cut into g bins.
 Two categories fall on a uniform pair of distinct residues, so that the estimator is exactly unbiased, and with P close to k
@@ -142,7 +142,7 @@ class LocalHashing(WeightedOracle):
         return Reports(np.zeros(n, dtype=np.uint8), rows.reshape(-1))
 
     def _bins(self, slope: np.ndarray, shift: np.ndarray, drawn: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """The bins that a few clients say, uint32; slope: less one.  P is below 2^16, so that 32 bits hold a x + b and r g."""
+        """Bins that a few clients report, uint32; slope: less one.  P is below 2^16, so that 32 bits hold a x + b and r g."""
         prime = np.uint32(self.prime)
         residue = (slope + np.uint32(1)) * values.astype(np.uint32)
         residue += shift
@@ -241,7 +241,7 @@ class LocalHashing(WeightedOracle):
             yield slopes, np.bincount(few - begins, minlength=cells).reshape(-1, 2, prime)
 
     def marginal_laws(self) -> tuple[np.ndarray, ...]:
-        """Return the laws of slope and shift, which are uniform: of up to 256 ranges of either."""
+        """Return the distributions of slope and shift, which are uniform: of up to 256 ranges of each."""
         slopes, shifts = np.ones(self.prime), np.ones(self.prime)
         slopes[0] = 0
         return by_ranges(slopes / (self.prime - 1)), by_ranges(shifts / self.prime)

@@ -1,6 +1,6 @@
-"""Randomized response (k-ary: GRR, direct encoding): say the truth with some probability, else another category.
+"""Randomized response (k-ary: GRR, direct encoding): report the truth with some probability, else another category.
 
-Source: [Warner1965]; k-ary form [Kairouz2016].  Design "two_coin" is Warner's as taught: toss a coin, heads say the truth,
+Source: [Warner1965]; k-ary form [Kairouz2016].  Design "two_coin" is Warner's as taught: toss a coin, heads report the truth,
 tails toss again and answer by that coin.  Its loss is ln 3 exactly and its estimator is 2 mean - 1/2.
 """
 
@@ -112,7 +112,7 @@ class RandomizedResponse(WeightedOracle):
         return np.bincount(reports.values, minlength=self.categories).astype(np.int64)
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
-        """Return counts drawn from their law: with probability p - q a client says the truth, else any category alike."""
+        """Return random counts: with probability p - q a client reports the truth, else a uniform category."""
         generator = random.generator()
         counts = np.asarray(counts, dtype=np.int64)
         truthful = generator.binomial(counts, float(self.truth_probability - self.other_probability))
@@ -120,6 +120,6 @@ class RandomizedResponse(WeightedOracle):
         return truthful + generator.multinomial(rest, np.full(self.categories, 1 / self.categories))
 
     def model(self) -> ScoreSums:
-        """Return the law of the scores: one for the category that was said."""
+        """Return the distribution of the scores: one for the reported category."""
         p, q, none = self.truth_probability, self.other_probability, Fraction(0)
         return ScoreSums(self.categories, p, q, p, q, none, none)

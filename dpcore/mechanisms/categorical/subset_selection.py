@@ -1,7 +1,7 @@
 """Subset selection: report w of the k categories, more likely a subset that holds the true one.
 
-Source: [YeBarg2018].  The least variance of all oracles here, for reports of w integers.  What is sent is a set, and is
-sent sorted: a list in the order it was drawn, the true category first, would tell it.
+Source: [YeBarg2018].  The least variance of all oracles here, for reports of w integers.  A report is a set, and is
+sent sorted: a list in the order of drawing, the true category first, would reveal it.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ class SubsetSelection(WeightedOracle):
         return totals
 
     def model(self) -> ScoreSums:
-        """Return the law of the members of a subset."""
+        """Return the distribution of the members of a subset."""
         k, w, p, q = self.categories, self.size, self.truth_probability, self.other_probability
         true_cross = p * (w - 1) / (k - 1)
         # the pairs of others within a subset: C(w-1, 2) if it holds the truth, else C(w, 2), of C(k-1, 2)

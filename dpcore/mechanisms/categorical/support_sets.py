@@ -1,4 +1,4 @@
-"""Channels that tell categories apart alike: every output has one of two weights, and supports those it has the larger of."""
+"""Channels symmetric in the categories: every output has one of two weights, and supports the categories of the larger one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpcore.mechanisms.observation_model import ScoreSums
 
 @dataclass(frozen=True, eq=False)
 class Supports:
-    """table: (k, outputs) 0 or 1, whether an output supports a category.  model: the law of the sums of supports."""
+    """table: (k, outputs) 0 or 1, whether an output supports a category.  model: the distribution of the sums of supports."""
 
     table: np.ndarray
     model: ScoreSums

@@ -1,7 +1,7 @@
-"""Unary encoding: one bit for each category, one where it is true; every bit is sent with noise of its own.
+"""Unary encoding: one bit per category, one for the true category; every bit is sent with independent noise.
 
-Variant "symmetric" (SUE, basic one-time RAPPOR) flips every bit alike [Erlingsson2014].  Variant "optimized" (OUE) sends the
-true bit as a fair coin and spends the whole budget on the others, which are many [Wang2017].
+Variant "symmetric" (SUE, basic one-time RAPPOR) flips all bits with equal probability [Erlingsson2014].  Variant "optimized"
+(OUE) sends the true bit as a fair coin and spends the whole budget on the others, the large majority [Wang2017].
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class BitCounts(FrequencyOracle):
         return np.unpackbits(rows, axis=1, count=self.categories, bitorder="little").view(np.int8)
 
     def marginal_laws(self) -> tuple[np.ndarray, ...]:
-        """Return the law of the number of ones, 0..k: the true bit's and those of k - 1 others."""
+        """Return the distribution of the number of ones, 0..k: of the true bit and k - 1 others."""
         from scipy.special import gammaln, xlog1py, xlogy  # nobody but the aggregator asks
 
         p, q, k = float(self.truth_probability), float(self.other_probability), self.categories
@@ -143,7 +143,7 @@ class BitCounts(FrequencyOracle):
         return np.asarray(true + generator.binomial(counts.sum() - counts, float(self.other_probability)))
 
     def model(self) -> ScoreSums:
-        """Return the law of the bits, which are independent given the truth.
+        """Return the distribution of the bits, which are independent given the truth.
 
         At frequency 0 one report's variance is 4 e^epsilon / (e^epsilon - 1)^2 where the variant is optimized, and
         e^(epsilon/2) / (e^(epsilon/2) - 1)^2 where it is symmetric.

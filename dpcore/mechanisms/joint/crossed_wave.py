@@ -1,10 +1,10 @@
-"""Crossed wave: two numbers of one person, asked together; clients report a place in the plane, their product, or one of them.
+"""Crossed wave: two numbers of one client in one report: a place in the plane, their product, or one of them.
 
-Many clients report the plane, level 0: one cell of a square of cells, near the two values or anywhere.  It tells the joint law,
-as a square wave tells one number's [LiSquareWave2020].  Some report the product, level 1: a wave on
-u = (2x + 1 - M)(2y + 1 - M), which is what a correlation hangs on, and what the plane's square blurs.  The others report x
-alone, level 2, or y alone, level 3: a square wave each, for the margins, of which the plane's rows and columns tell little.
-Every report spends the whole budget, and is two small integers.  That clients look at a product is ours.
+Many clients report the plane, level 0: one cell of a square of cells, near the two values or anywhere, for the joint
+distribution, as a square wave does for one number [LiSquareWave2020].  Some report the product, level 1: a wave on
+u = (2x + 1 - M)(2y + 1 - M), which determines the correlation and which the plane's square blurs.  The others report x
+alone, level 2, or y alone, level 3: a square wave each, for the margins, on which the plane has little information.
+Every report spends the whole budget, and is two small integers.  Reports of the product are ours.
 """
 
 from __future__ import annotations

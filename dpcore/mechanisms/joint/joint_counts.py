@@ -1,7 +1,7 @@
-"""Joint counts of two mechanisms' reports: what each client's two reports add to both statistics, multiplied and summed.
+"""Joint counts of two mechanisms' reports: products of each client's contributions to both statistics, summed.
 
-Where the statistics of one are told by how many reports say which integer, the other's are kept apart by that integer.
-Elsewhere each client's scores are multiplied, a few clients at a time.
+If the statistics of one follow from counts of reports by integer, the other's are summed by that integer.  Otherwise each
+client's scores are multiplied, a few clients at a time.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _by_output(
     cells: np.ndarray | None,
     many: int,
 ) -> np.ndarray:
-    """The statistics of reports by cell and by what the same clients said to another mechanism, (many, S_other, S)."""
+    """Statistics of reports by cell and by the same clients' report to another mechanism, (many, S_other, S)."""
     groups, outputs = other.places(other_reports), sum(other.outputs)
     if cells is not None:
         groups = cells * outputs + groups

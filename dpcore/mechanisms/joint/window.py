@@ -1,4 +1,4 @@
-"""Windows of outputs around a truth, in a row or in a square: what a level of `crossed_wave` is."""
+"""Windows of outputs around a value, in a row or in a square: the levels of `crossed_wave`."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ class Window:
         return self.reached(values, steps)
 
     def simulate(self, clients: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Return the counts of outputs, drawn from their law given the clients of each input cell, (inputs,).
+        """Return counts of outputs drawn from their distribution given the clients of each input cell, (inputs,).
 
-        With probability inside (weight_in - weight_out) / T a client reports any cell of its window, else any cell at all.
+        With probability inside (weight_in - weight_out) / T a client reports a uniform cell of its window, else a uniform cell.
         """
         inside = self.high * self.wide
         bound = generator.binomial(clients, inside * (self.weight_in - self.weight_out) / self.total)

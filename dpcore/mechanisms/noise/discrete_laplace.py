@@ -1,8 +1,8 @@
 """Discrete Laplace noise: Pr(y) ~ exp(-|y| / t) on the integers, t a positive integer, drawn exactly.
 
 Clients draw it with integers only, by the rejection sampler of [Canonne2020]; floating-point Laplace noise is porous and
-tells neighbouring inputs apart [Mironov2012].  The aggregator's half needs the law's moments; simulation needs sums of
-millions of draws, which have a law of their own.
+distinguishes neighbouring inputs [Mironov2012].  The aggregator's half needs its moments; simulation needs sums of
+millions of draws, which have a distribution of their own.
 
 Time.  A rejection loop takes longer for some values than for others: draw the noise before reading the record.
 """
@@ -82,7 +82,7 @@ def simulate_sums(n: int, t: int, size: int, random: Source) -> np.ndarray:
 
 
 def _propose(t: int, count: int, random: Source) -> np.ndarray:
-    """The accepted ones of `count` proposals, in order; each accepted value has the law of `sample`."""
+    """The accepted ones of `count` proposals, in order; each accepted value has the distribution of `sample`."""
     u = random.residues(t, count)
     u = u[bernoulli_exp(u, t, random)]
     magnitude = u + t * _geometric(len(u), random)
@@ -120,7 +120,7 @@ def first_failure_is_odd(count: int, goes_on: Callable[[int, np.ndarray], np.nda
 
 
 def _settled(succeeds: np.ndarray, alive: np.ndarray, odd: np.ndarray | None) -> np.ndarray:
-    """Those of the indices `alive` whose trial succeeds; the others are marked in `odd`, where it is given."""
+    """Those of the indices `alive` whose trial succeeds; the others are marked in `odd`, if passed."""
     loop = _kernels.chosen(_kernels.settled, len(alive)) if len(alive) >= _LOOPED else None
     if loop is not None:
         return alive[: loop(succeeds, alive, succeeds if odd is None else odd, odd is not None)]

@@ -300,7 +300,7 @@ class WaveletLaplace(Mechanism):
         return rows[0] if self.is_sampled else np.concatenate(rows, axis=1)
 
     def _blocks(self, level: int) -> Sequence[int]:
-        """The blocks that a report of a level holds."""
+        """The blocks in a report of a level."""
         return (level,) if self.is_sampled else range(self.basis.blocks)
 
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:

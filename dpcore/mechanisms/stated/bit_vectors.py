@@ -45,7 +45,7 @@ class StatedBits(BitCounts):
 
     @classmethod
     def from_rates(cls, budget: Budget | None, categories: int, true: Fraction, other: Fraction) -> StatedBits:
-        """Return the bits that are one with these probabilities; budget: what is promised, by default what they keep."""
+        """Return the bits with these probabilities of one; budget: the promised one, by default the certified one."""
         draws = lcm(true.denominator, other.denominator)
         promised = budget_of_ratio(_ratio(true, other)) if budget is None else budget
         return cls(promised, categories, draws, int(true * draws), int(other * draws))
@@ -59,7 +59,7 @@ class StatedBits(BitCounts):
 
     @property
     def nearest(self) -> Budget:
-        """What would be kept, were 1 in 100 bits a fair coin instead."""
+        """The epsilon if 1 in 100 bits were a fair coin instead."""
         true, other = ((1 - MIXED) * share + MIXED / 2 for share in (self.truth_probability, self.other_probability))
         return budget_of_ratio(_ratio(true, other))
 

@@ -1,4 +1,4 @@
-"""Rows of weights that a scheme states: whether they are a channel, and what that keeps, exactly."""
+"""Rows of weights in a scheme: whether they are a channel, and its exact privacy loss."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Rows = Sequence[Sequence[int]]
 
 
 def budget_of_ratio(ratio: Fraction | float) -> Budget:
-    """Return the epsilon of a largest ratio; raises SchemeError where reports tell nothing."""
+    """Return the epsilon of a largest ratio; raises SchemeError if reports are uninformative."""
     if ratio == 1:
-        raise SchemeError("the channel has the same law for every value, so that its reports tell nothing")
+        raise SchemeError("the channel has the same distribution for every value: its reports are uninformative")
     return INFINITE if isinstance(ratio, float) else Budget(ratio=ratio)
 
 
 def largest(table: np.ndarray, mixed: Fraction = Fraction(0)) -> Fraction | float:
-    """Return the largest ratio of two probabilities of one output, infinite where one of them is 0.
+    """Return the largest ratio of two probabilities of one output, infinite if one of them is 0.
 
-    table: (inputs, outputs) Python integers.  mixed: the part of answers that are uniform over the outputs instead.
+    table: (inputs, outputs) Python integers.  mixed: the share of reports drawn uniformly from the outputs instead.
     """
     totals = table.sum(axis=1)
     total = lcm(*totals)

@@ -1,6 +1,6 @@
-"""What a scheme says of a stated channel: its weights, or the name of one that others have published, and its rates.
+"""Stated channels in a scheme: their weights, or the name of a published channel with its rates.
 
-Every rate is read as the fraction that it is written as.  Of yes or no, yes is the first category.
+Every rate is read as an exact fraction.  Of yes or no, yes is the first category.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Law = list[list[Fraction]]  # a row of probabilities for each value
 
 @dataclass(frozen=True)
 class Form:
-    """A channel by its name; rates: what it needs, each with the default, None where it must be said.
+    """A named channel; rates: its rates with their defaults, None if required.
 
-    law: of so many values and of the rates.  values: how many there must be, 0 for any number.
+    law: from the number of values and the rates.  values: required number of values, 0 for any number.
     """
 
     rates: Mapping[str, Fraction | None]
@@ -49,13 +49,13 @@ def _opendp(k: int, prob: Fraction) -> Law:
 
 
 def _forced_response(k: int, yes: Fraction, no: Fraction) -> Law:
-    """With `yes` says yes, with `no` says no, else the truth."""
+    """With `yes` reports yes, with `no` reports no, else the truth."""
     truth = 1 - yes - no
     return [[yes + truth, no], [yes, no + truth]] if truth >= 0 else [[truth]]  # which is no law, and refused
 
 
 def _unrelated_question(k: int, unrelated: Fraction, share: Fraction) -> Law:
-    """With `unrelated` answers another question, to which `share` say yes, else the one that is asked."""
+    """With `unrelated` answers another question, with a share of yes of `share`, else the one of interest."""
     return _forced_response(k, unrelated * share, unrelated * (1 - share))
 
 
@@ -108,7 +108,7 @@ class StatedCategories:
         form: str | None = None,
         rates: Mapping[str, Any] | None = None,
     ) -> Mechanism:
-        """Return the channel; budget: what is promised of it, None for what it keeps.  Raises SchemeError for none."""
+        """Return the channel; budget: the promised one, None for the certified one.  Raises SchemeError for an invalid one."""
         if form == "rappor" and channel is None:
             if names is not None:
                 raise SchemeError("reports of rappor are bits, which have no names; leave names out")
@@ -148,7 +148,7 @@ class StatedNumber:
         rates: Mapping[str, Any] | None = None,
         cells: int | None = None,
     ) -> Mechanism:
-        """Return the channel; budget: what is promised of it, None for what it keeps.  Raises SchemeError for none."""
+        """Return the channel; budget: the promised one, None for the certified one.  Raises SchemeError for an invalid one."""
         if form == "rappor":
             raise SchemeError("rappor is for categories; say bins, or step, of the number")
         if (cells is None) != (form is None):
@@ -182,7 +182,7 @@ def _rows(
 
 
 def _weights(where: str, rows: Law) -> list[list[int]]:
-    """Whole numbers in proportion to each row: themselves where all are whole, else over their common denominator."""
+    """Integers in proportion to each row: the row itself if all are integers, else over their common denominator."""
     total = lcm(*(share.denominator for row in rows for share in row))
     if total > LARGEST:
         raise SchemeError(f"{where} must have a common denominator of at most 2^62, got {total}; write fewer digits")

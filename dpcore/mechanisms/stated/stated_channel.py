@@ -1,6 +1,6 @@
-"""Stated: a finite channel of others, which the scheme writes down; its reports come from elsewhere, and are read as ours are.
+"""Stated: a finite channel of another system, declared in the scheme; its reports come from elsewhere.
 
-Nobody is asked by it here.  `declarations` has the channels that have names, and what a scheme says of either.
+Clients of ours never use it.  `declarations` has the named channels and the keys of both.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Stated(Mechanism):
 
     Privacy.  Claim: Pr(z | x) <= e^epsilon Pr(z | x') for all x, x', z.
         1. Nothing is designed: rows are brought to one total, and each output's largest and least weight are listed.
-        2. The largest of their ratios is what is kept, an exact fraction, or infinite where a least weight is 0.
+        2. The largest of their ratios is the certified loss, an exact fraction, or infinite where a least weight is 0.
         3. The constructor refuses it above E, a rational lower bound of e^epsilon; an infinite one where epsilon is a number.
 
     Raises CalibrationError where the weights break the claim, SchemeError for what is no channel.
@@ -54,7 +54,7 @@ class Stated(Mechanism):
 
     @classmethod
     def from_rows(cls, budget: Budget | None, rows: Rows, names: Sequence[str], of_categories: bool) -> Self:
-        """Return the channel of such weights; budget: what is promised of it, by default what it keeps."""
+        """Return the channel with these weights; budget: the promised one, by default the certified one."""
         check_rows(rows, names)
         ratio = largest(np.array(rows, dtype=object))
         return cls(
@@ -88,7 +88,7 @@ class Stated(Mechanism):
 
     @property
     def nearest(self) -> Budget:
-        """What would be kept, were 1 in 100 answers drawn uniformly from all outputs instead."""
+        """The epsilon if 1 in 100 reports were drawn uniformly from all outputs instead."""
         return budget_of_ratio(largest(self._table.astype(object), MIXED))
 
     def channel(self) -> tuple[np.ndarray, ...]:
