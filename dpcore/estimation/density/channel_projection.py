@@ -1,12 +1,13 @@
-"""Least squares in V_j from the counts of a finite channel: the unbiased estimate that intervals of EM and EMS come from.
+"""Least squares in V_j from the counts of a finite channel: unbiased, and the centre of the bands of EM and EMS.
 
-EM's own fit is biased by where it stopped, and EMS's by its smoothing, in ways that no covariance tells.  The counts are
-linear in the density: with shares y_l of each level's reports and N the B-splines' masses in the input cells,
+EM is biased by its stopping rule and EMS by its smoothing; no covariance accounts for either bias.  The counts are linear in
+the
+density: with shares y_l of each level's reports and N the B-splines' masses in the input cells,
 
     raw = (M' W M)^{-1} M' W y,    M_l = A_l N,  W = diag(n_l / p),
 
-p the shares expected under the fit.  The covariance is that of multinomial shares, sandwiched, level by level.  j is as asked,
-or coarser, with lines at last, where few cells cannot tell so many functions apart.
+p the shares expected under the fit.  The covariance is the sandwich of the multinomial covariance of the shares, level by
+level.  Where few cells do not identify the functions of V_j, a coarser level is used, at last degree 1.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ def project(
     level: int,
     bounds: tuple[float, float],
 ) -> Rung:
-    """Return the least squares estimate in V_level, the nearest proper density, and the covariance of its coefficients.
+    """Return the least squares estimate in V_level, the nearest proper density, and the covariance of the coefficients.
 
-    tables: (S, k) counts by reported category, k = 1 where there is none.  weights: (k,), w with `tables @ w` unbiased for the
-    counts of the clients in question: ones, or a row of the inverse of the categorical channel.  fit: (inputs,), their law.
-    Levels whose reports are too few to tell from none are left out; raises NotEstimable where that is all of them, or where the
-    rest tell no law from another.
+    tables: (S, k) counts by reported category, k = 1 without categories.  weights: (k,), w with `tables @ w` unbiased for the
+    counts of the clients in question: ones, or a row of the inverse of the categorical channel.  fit: (inputs,), their
+    distribution.  Levels whose count is within three standard errors of zero are left out; raises NotEstimable if all are, or
+    if the rest do not identify a density.
     """
     spaces = [*((degree, coarser) for coarser in range(level, -1, -1)), (1, 0)]
     for degree, level in spaces:
@@ -47,7 +48,7 @@ def project(
         if np.linalg.cond(free.T @ information @ free) <= constants.MAX_CONDITION:
             break
     else:
-        raise NotEstimable("the reports cannot tell a law of this attribute from another; use more cells")
+        raise NotEstimable("the reports do not identify a density of this attribute; use more cells")
     inverse = np.linalg.inv(information)
     raw, covariance = _condition(inverse @ right, inverse @ noise @ inverse, inverse, mass)
     lower, upper = bounds
@@ -62,7 +63,7 @@ def project(
 def _normal_equations(
     channel: FiniteChannel, tables: np.ndarray, weights: np.ndarray, fit: np.ndarray, degree: int, level: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """M' W M, M' W y and the covariance of the latter."""
+    """M' W M, M' W y and the covariance of M' W y."""
     masses = cell_masses(degree, level, channel.inputs)
     counts, squares = tables @ weights, tables @ weights**2
     size = masses.shape[1]
@@ -76,18 +77,18 @@ def _normal_equations(
         scaled = design / p[:, None] * n  # W M
         information += scaled.T @ design
         right += scaled.T @ (y / n)
-        # Of the shares: sum over reports of w^2 (e_z - p)(e_z - p)' / n^2.  What is taken off e_z moves the mass alone,
-        # since M'W p is the splines' masses, and the mass is known.
+        # Covariance of the shares: sum over reports of w^2 (e_z - p)(e_z - p)' / n^2.  Subtracting p changes the mass alone,
+        # since M'W p is the splines' masses, and the mass is one.
         noise += (scaled.T * u) @ scaled / n**2
     if not information.any():
-        raise NotEstimable("too few reports to tell any level from none; collect more")
+        raise NotEstimable("the count of every level is within three standard errors of zero; collect more reports")
     return information, right, noise
 
 
 def _condition(
     raw: np.ndarray, covariance: np.ndarray, inverse: np.ndarray, mass: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The least squares estimate of mass one, which is known: moved along inverse @ mass, and its covariance."""
+    """The least squares estimate constrained to mass one: moved along inverse @ mass, and its covariance."""
     gain = inverse @ mass / (mass @ inverse @ mass)
     keep = np.eye(len(raw)) - np.outer(gain, mass)
     return raw - gain * (mass @ raw - 1.0), keep @ covariance @ keep.T

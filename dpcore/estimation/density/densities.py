@@ -1,8 +1,8 @@
-"""Densities on an interval, as coefficients and a basis: what estimates show and functionals are asked of.
+"""Densities on an interval, as coefficients and a basis.
 
-Both are cubic or other splines on the unit interval, read in the attribute's units: a `Spline` is the density, the logarithm of
-an `ExponentialSpline` is one.  An exponential spline is positive and of known mass by construction, and may leave some of the
-mass to atoms at the two ends of the interval, where values outside the bounds have been clipped to.
+Both are splines on the unit interval, read in the attribute's units.  A `Spline` is the density; an `ExponentialSpline` has a
+spline as its logarithm, so that it is positive and of known mass.  It may leave part of the mass to point masses at the two
+ends of the interval, the values that values outside the bounds are clipped to.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def cell_masses(degree: int, level: int, cells: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _OnInterval:
-    """A spline of V_level on the unit interval, and the interval in the attribute's units that it is read on."""
+    """A spline of V_level on the unit interval, read on [lower, upper] in the attribute's units."""
 
     lower: float
     upper: float
@@ -67,7 +67,7 @@ class _OnInterval:
         raise NotImplementedError
 
     def _share(self, x: Any) -> np.ndarray:
-        """x on the unit interval, uncut."""
+        """Position of x on the unit interval, not clipped."""
         return np.asarray((np.asarray(x, dtype=np.float64) - self.lower) / self.width)
 
     @cached_property
@@ -77,15 +77,15 @@ class _OnInterval:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Spline(_OnInterval):
-    """A function on [lower, upper]: a spline of V_level on the unit interval, read as a density in the attribute's units.
+    """A spline of V_level on the unit interval, read as a density on [lower, upper] in the attribute's units.
 
     coefficients: (2^level + degree,) of the B-splines; the density with respect to u = (x - lower) / (upper - lower).
-    It need be neither nonnegative nor of mass one; `quantile` wants both.
+    It may be negative and need not integrate to one; `quantile` requires a proper density.
     """
 
     @property
     def atoms(self) -> tuple[float, float]:
-        """No mass outside the spline."""
+        """Point masses: none."""
         return 0.0, 0.0
 
     def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
@@ -125,7 +125,7 @@ class Spline(_OnInterval):
         return bspline.evaluate(u, self.degree, self.level, order) / self.width ** (order + 1)
 
     def cumulative_features(self, x: np.ndarray) -> np.ndarray:
-        """Return d cdf(x) / d coefficients, shape (n, K)."""
+        """Return the derivative of cdf(x) by the coefficients, shape (n, K)."""
         u = np.clip(self._share(x), 0.0, 1.0)
         return cumulated(np.ravel(u), self.degree, self.level)
 
@@ -136,11 +136,11 @@ class Spline(_OnInterval):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExponentialSpline(_OnInterval):
-    """A density on [lower, upper] whose logarithm is a cubic spline, beside atoms at the two ends.
+    """A density on [lower, upper] whose logarithm is a cubic spline, with point masses at the two ends.
 
-    coefficients: (2^level + degree,) of the B-splines of V_level on the unit interval: the log density but for a constant.
-    atoms: masses at lower and at upper, each in [0, 1); the density integrates to what they leave.
-    `pdf` and `derivative` are of the continuous part; `cdf` and `quantile` of the whole law.
+    coefficients: (2^level + degree,) of the B-splines of V_level on the unit interval: the log density up to a constant.
+    atoms: masses at lower and at upper, each in [0, 1); the density integrates to the rest.
+    `pdf` and `derivative` describe the continuous part, `cdf` and `quantile` the whole distribution.
     """
 
     atoms: tuple[float, float] = (0.0, 0.0)
@@ -148,7 +148,7 @@ class ExponentialSpline(_OnInterval):
     def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
         """Return the derivative of that order >= 0, a function of x (any shape); 0 outside [lower, upper].
 
-        f = exp(s) gives f^(n) = sum_k C(n-1, k) f^(k) s^(n-k): exact, though s^(4) and higher are zero between knots only.
+        f = exp(s) gives f^(n) = sum_k C(n-1, k) f^(k) s^(n-k), exact between knots, where s^(4) and higher derivatives vanish.
         """
         check_within(0, 16, order=order)
         parts = [self._spline.derivative(k) if k else self._spline for k in range(min(order, self.degree) + 1)]
@@ -165,7 +165,7 @@ class ExponentialSpline(_OnInterval):
         return evaluate
 
     def cdf(self, x: Any) -> np.ndarray:
-        """Return the share of at most x (any shape), atoms included: from the atom at lower up to 1 at upper."""
+        """Return P(X <= x), point masses included, for x of any shape."""
         u = self._share(x)
         total = self.atoms[0] + self._integral(np.clip(u, 0.0, 1.0)) + np.where(u >= 1, self.atoms[1], 0.0)
         return np.where(u < 0, 0.0, np.where(u >= 1, 1.0, np.clip(total, 0.0, 1.0)))
@@ -175,7 +175,7 @@ class ExponentialSpline(_OnInterval):
         t = np.asarray(t, dtype=np.float64)
         if not np.all((t >= 0) & (t <= 1)):
             raise SchemeError("t of a quantile must lie between 0 and 1")
-        # Within a knot interval, Newton's steps, halved where they leave what is left of it
+        # Newton's steps within a knot interval, replaced by bisection where they leave the bracket
         masses, pieces = self.atoms[0] + self._cumulated, 1 << self.level
         piece = np.clip(np.searchsorted(masses, t, side="left") - 1, 0, pieces - 1)
         low, high = piece / pieces, (piece + 1) / pieces
@@ -190,7 +190,7 @@ class ExponentialSpline(_OnInterval):
         return self.lower + self.width * np.where(t <= self.atoms[0], 0.0, np.where(t >= masses[-1], 1.0, u))
 
     def _integral(self, u: np.ndarray) -> np.ndarray:
-        """The mass of the continuous part on [0, u], u in [0, 1]."""
+        """Mass of the continuous part on [0, u], u in [0, 1]."""
         pieces = 1 << self.level
         piece = np.clip((u * pieces).astype(np.int64), 0, pieces - 1)
         start = piece / pieces
@@ -211,7 +211,7 @@ class ExponentialSpline(_OnInterval):
 
     @cached_property
     def _values(self) -> np.ndarray:
-        """s where it is integrated, shape (2^level, nodes)."""
+        """The log density at the quadrature nodes, shape (2^level, nodes)."""
         count = 1 << self.level
         return np.asarray(self._spline((np.arange(count)[:, None] + (self._rule[0] + 1) / 2) / count))
 
@@ -221,7 +221,7 @@ class ExponentialSpline(_OnInterval):
 
     @cached_property
     def _log_scale(self) -> float:
-        """log of int exp(s) over the mass that is to be."""
+        """log of int exp(s) over the mass of the continuous part."""
         return self._highest + float(np.log(self._pieces.sum()) - np.log(1 - sum(self.atoms)))
 
     @cached_property

@@ -1,10 +1,10 @@
-"""The estimate of a numeric attribute: its density, and what is inferred from it.
+"""The estimate of a numeric attribute: its density and the inference from it.
 
-An estimator builds it together with the inference that it needs.  The density is a spline, or the exponential of one:
-coefficients and a space.  Grids exist only in `to_frame`.
+An estimator builds it together with the inference that it needs.  The density is a spline or the exponential of one, stored as
+coefficients and a space; grids exist only in `to_frame`.
 
-Rules.  (1) x and everything returned are in the attribute's units.  (2) What is shown is a proper density; what is inferred
-starts from the raw, unbiased one where there is one, which is kept beside it.  (3) No coefficient is printed.
+Rules.  (1) x and all results are in the attribute's units.  (2) The density shown is proper; inference starts from the raw,
+unbiased estimate where there is one, which is stored beside it.  (3) Coefficients are never printed.
 """
 
 from __future__ import annotations
@@ -40,18 +40,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-Band = tuple[np.ndarray, np.ndarray]  # low and high, (n,) each
+Band = tuple[np.ndarray, np.ndarray]  # lower and upper limits, (n,) each
 
 
 class Inference(Protocol):
-    """How an estimator turns its own density estimate into intervals.
+    """How an estimator derives intervals from its own density estimate.
 
-    Bands are pointwise, `deviations` standard errors to either side, of all or each of the points (n,), uncut, at x (n,) in the
-    attribute's units.
-    critical_value: the deviations with which the density's band holds the whole density at once.
-    goodness: how the fit explains what was observed.  discreteness: whether values sit at few points; None where nobody looked.
-    influence: the weights of the average reports in a functional's estimate, its derivative, and whether they are all of it;
-    None where it has none.  curve: of the density and of its cdf at x, (n, S) each, to first order; None likewise.
+    Bands are pointwise at x (n,) in the attribute's units, not clipped: `deviations` standard errors to either side, one number
+    or (n,).
+    critical_value: the deviations of a simultaneous band of the density.
+    goodness: the goodness of fit.  discreteness: whether values are concentrated on few points; None if not tested.
+    influence: the weights of the average reports in a functional's estimate, its derivative, and whether the estimate is
+    exactly linear in them; None if it has none.  curve: weights of the density and of its cdf at x, (n, S) each, to first
+    order, or None.
     """
 
     def density_band(self, x: np.ndarray, deviations: Deviations) -> Band: ...
@@ -65,7 +66,7 @@ class Inference(Protocol):
 
 
 class Assumption(Protocol):
-    """Numbers and bands of every density that is as smooth as was said, and whether reports contradict it."""
+    """Functionals and bands valid for every density with a stated bound on its second derivative, and a test of the bound."""
 
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
     def density_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> Band: ...
@@ -74,7 +75,7 @@ class Assumption(Protocol):
 
 
 class AnyLaw(Protocol):
-    """Numbers of every law that values may have, and bands of its distribution function."""
+    """Functionals, and bands of the distribution function, valid for every distribution of the values."""
 
     def estimate(self, functional: Any, confidence: float) -> FunctionalEstimate: ...
     def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> Band: ...
@@ -84,14 +85,13 @@ class AnyLaw(Protocol):
 class DensityEstimate(OfGroup):
     """The density of a numeric attribute: call it, differentiate it, integrate it.
 
-    density: what is shown, nonnegative and of mass one with its atoms; to give to a functional as a density.
-    covariance: (K, K), of the coefficients that the estimator solved for: of `raw` where there is one, else of the shown ones.
-    raw: the unbiased estimate that was made proper, where there was one (projection).
-    n: reports used.  group: whose density it is, None for everyone's.  levels: what the level rule compared.
-    sample: whose reports.  exposure: what one of them can do.
-    silence: the share of those who gave no answer, where that is one; all else is then of those who answered.
-    assumed: what is inferred where |f''|_2 is at most a number; None where nobody has worked it out.  any_law: what holds
-    whatever the law; None likewise.
+    density: the density shown, nonnegative and of mass one with its point masses; functionals accept it as a density.
+    covariance: (K, K), of the coefficients that the estimator solved for: of `raw` if there is one, else of those shown.
+    raw: the unbiased estimate before it was made proper (projection only).
+    n: number of reports.  group: the subpopulation, None for all clients.  levels: comparisons of the level rule.
+    sample: the reports used.  exposure: the effect of one report.
+    silence: the nonresponse rate, if nonresponse is an answer; all else then describes the respondents.
+    assumed: inference under a bound on |f''|_2; None if unavailable.  any_law: inference valid for every distribution, or None.
     """
 
     attribute: str
@@ -119,22 +119,22 @@ class DensityEstimate(OfGroup):
 
     @property
     def lower(self) -> float:
-        """The least value, in the attribute's unit."""
+        """Lower bound of the values, in the attribute's unit."""
         return self.density.lower
 
     @property
     def upper(self) -> float:
-        """The largest value, in the attribute's unit."""
+        """Upper bound of the values, in the attribute's unit."""
         return self.density.upper
 
     @property
     def level(self) -> int:
-        """j of the space V_j that the spline is of."""
+        """j of the space V_j of the spline."""
         return self.density.level
 
     @property
     def atoms(self) -> tuple[float, float]:
-        """The masses at lower and at upper that no density holds: values clipped to the bounds."""
+        """Point masses at lower and at upper: values clipped to the bounds."""
         return self.density.atoms
 
     def __call__(self, x: Any) -> np.ndarray:
@@ -146,15 +146,15 @@ class DensityEstimate(OfGroup):
         return self.density.derivative(order)
 
     def cdf(self, x: Any) -> np.ndarray:
-        """Return the share at or below x (any shape), nondecreasing to 1 at upper: what `functional(Cdf(x))` reports.
+        """Return the proportion at or below x (any shape), nondecreasing to 1 at upper: the value of `functional(Cdf(x))`.
 
-        It is the integral of the density shown where no correction is significant (see `coherent_cdf`); `density.cdf` is that
+        Where no correction is significant it is the integral of the density shown (see `coherent_cdf`); `density.cdf` is that
         integral everywhere.
         """
         return self._coherent(None)(x)
 
     def quantile(self, t: Any) -> np.ndarray:
-        """Return the least x with cdf(x) >= t, t in [0, 1] (any shape): what `functional(Quantile(t))` reports.
+        """Return the least x with cdf(x) >= t, t in [0, 1] (any shape): the value of `functional(Quantile(t))`.
 
         Raises SchemeError for other t.
         """
@@ -163,11 +163,11 @@ class DensityEstimate(OfGroup):
     def band(
         self, x: Any, confidence: float = 0.95, simultaneous: bool = False, *, second_derivative: float | None = None
     ) -> Band:
-        """Return low and high, shapes (n,), of the band of the density at x, (n,), per unit of x.
+        """Return lower and upper limits, shapes (n,), of the band of the density at x, (n,), per unit of x.
 
-        Pointwise, or with `simultaneous` one that holds the whole density with that confidence: one as smooth as was found, so
-        that corners and jumps that the data do not show are missed, or, with a bound as for `functional`, any that keeps it.
-        Centred where the inference says, cut at 0, and widened where needed to hold the density shown.
+        Pointwise, or with `simultaneous` a band of the whole density: of one as smooth as was estimated, which excludes corners
+        and jumps that the data do not show, or, with a bound as for `functional`, of every density within the bound.
+        The inference sets its centre; it is clipped at 0, and widened where needed to contain the density shown.
         """
         check_confidence(confidence)
         x = np.atleast_1d(np.asarray(x, dtype=np.float64))
@@ -186,10 +186,10 @@ class DensityEstimate(OfGroup):
         second_derivative: float | None = None,
         distribution_free: bool = False,
     ) -> Band:
-        """Return low and high, shapes (n,), of the band of the cdf at x, (n,), made as `band` is; within [0, 1].
+        """Return lower and upper limits, shapes (n,), of the band of the cdf at x, (n,), as `band` does; within [0, 1].
 
-        With `simultaneous` one of the whole cdf, of every density that keeps a bound or of every law there is, as for
-        `functional`; raises SchemeError where neither was said, as smoothness found in reports holds none at once.
+        With `simultaneous` it is a band of the whole cdf, for every density within a bound or for every distribution, as for
+        `functional`; raises SchemeError if neither is asked for, since estimated smoothness gives no simultaneous band.
         """
         check_confidence(confidence)
         x = np.atleast_1d(np.asarray(x, dtype=np.float64))
@@ -211,9 +211,10 @@ class DensityEstimate(OfGroup):
         """Return a functional's corrected estimate with its interval, or a refusal with its reason.
 
         second_derivative: a bound on the root of int f''^2, in the attribute's unit to the power -5/2; the interval then holds
-        for every density that keeps it, and is of the kind 'assumed'.  distribution_free: it holds for every law on [lower,
-        upper], is of the kind 'distribution_free', and longer.
-        A share or a quantile is that of one distribution function, and its interval is moved where needed to contain it.
+        for every density within the bound, and its kind is 'assumed'.  distribution_free: the interval holds for every
+        distribution on [lower, upper]; its kind is 'distribution_free', and it is longer.
+        The values of proportions and quantiles come from one distribution function; their intervals are moved where needed to
+        contain them.
         """
         check_confidence(confidence)
         alternative = self._alternative(second_derivative, distribution_free)
@@ -228,7 +229,7 @@ class DensityEstimate(OfGroup):
         )
 
     def _coherent(self, alternative: Assumption | AnyLaw | None) -> CoherentCdf:
-        """What shares and quantiles are reported from, of each kind of interval, made once."""
+        """The distribution function of proportions and quantiles, for each kind of interval; cached."""
         if id(alternative) not in self._coherents:
 
             def band(x: np.ndarray) -> Band:
@@ -244,31 +245,31 @@ class DensityEstimate(OfGroup):
         return {}
 
     def assumption(self, second_derivative: float) -> Evidence:
-        """Return whether the reports contradict that the root of int f''^2 is at most that, in the unit to the power -5/2."""
+        """Return the test of a bound on the root of int f''^2, in the unit to the power -5/2, by the reports."""
         return self._assuming(second_derivative).evidence()
 
     def _alternative(self, second_derivative: float | None, distribution_free: bool) -> Assumption | AnyLaw | None:
-        """What is inferred of the laws that somebody named; None where nobody did."""
+        """The inference that the caller asks for instead of the estimator's own; None for the latter."""
         if not distribution_free:
             return None if second_derivative is None else self._assuming(second_derivative)
         if second_derivative is not None:
             raise SchemeError("second_derivative and distribution_free are two kinds of interval; ask for one")
         if self.any_law is None:
-            raise SchemeError("distribution_free goes without weights and missing answers")
+            raise SchemeError("distribution_free is not available with weights or item nonresponse; leave it out")
         return self.any_law()
 
     def _assuming(self, second_derivative: float) -> Assumption:
         check_bend(self.lower, self.upper, second_derivative=second_derivative)
         if self.assumed is None:
             raise SchemeError(
-                "a bound on the second derivative goes with the estimator log_spline, without weights and missing answers"
+                "a bound on the second derivative needs the estimator log_spline, without weights and item nonresponse"
             )
         return self.assumed(second_derivative)
 
     def sensitivity(self, functional: Any) -> Sensitivity | None:
-        """Return how far malicious clients can move a functional's estimate; None where it has no derivative or is refused.
+        """Return how far malicious clients can move a functional's estimate; None if it has no derivative or is refused.
 
-        Of a share or a quantile it is how far they can move the corrected estimate, which its interval belongs to.
+        For a proportion or a quantile it is how far they can move the corrected estimate, to which the interval belongs.
         """
         if self.exposure is None or functional.refuses_density(self.density) is not None:
             return None
@@ -280,7 +281,7 @@ class DensityEstimate(OfGroup):
     def curve_sensitivity(self, x: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """Return how far malicious clients can move the density and the cdf at x (n,), `Sensitivity.value` of each, (n,).
 
-        To first order in their share, at the smoothness that was found; None where nobody has worked it out.
+        To first order in their share, at the estimated smoothness; None if unavailable.
         """
         if self.exposure is None:
             return None
@@ -292,19 +293,19 @@ class DensityEstimate(OfGroup):
 
     @cached_property
     def fit(self) -> GoodnessOfFit | None:
-        """How the estimate explains what was observed; None where nothing is left over to judge it by."""
+        """Goodness of fit of the estimate; None if no degrees of freedom are left to judge it by."""
         return self.inference.goodness()
 
     @cached_property
     def discreteness(self) -> Discreteness | None:
-        """Whether values sit at few points, as far as reports can tell; None where nobody looked."""
+        """Whether the reports suggest values concentrated on few points; None if not tested."""
         return self.inference.discreteness()
 
     @property
     def effective_n(self) -> float:
-        """How many direct observations would give the mean the standard error it has: variance / SE^2, of the law shown.
+        """Number of direct observations with the same standard error of the mean: variance / SE^2 of the distribution shown.
 
-        It tells what privacy costs: of n reports, about effective_n are left for the mean.
+        It measures the cost of privacy: n reports are worth effective_n observations for the mean.
         """
         x, width = np.linspace(self.lower, self.upper, constants.FINE_CELLS + 1), self.upper - self.lower
         above, share = 1 - self.density.cdf(x), (x - self.lower) / width
@@ -313,13 +314,13 @@ class DensityEstimate(OfGroup):
         return float((square - mean**2) * width**2 / error**2)
 
     def draw(self, n: int, random: Source) -> np.ndarray:
-        """Return n >= 0 values, shape (n,), drawn from the law that is shown, atoms included; in the attribute's units.
+        """Return n >= 0 values, shape (n,), drawn from the distribution shown, point masses included; in the attribute's units.
 
-        They are people of the estimate, not of the data: to try a program on, or to simulate another round with.
+        They come from the estimate, not from the data: use them to test a program or to simulate another round.
         """
         check_within(0, 10**9, n=n)
         x, (left, right) = np.linspace(self.lower, self.upper, constants.FINE_CELLS + 1), self.atoms
-        # The continuous part's cdf: the last point alone has the atom at upper
+        # cdf of the continuous part: only the last point includes the point mass at upper
         below = np.append(self.density.cdf(x[:-1]), 1.0 - right)
         drawn = random.generator().random(n)
         values = np.interp(drawn, below, x)
@@ -335,10 +336,10 @@ class DensityEstimate(OfGroup):
     ) -> pd.DataFrame:
         """Return a grid from lower to upper: x, density, low, high, cdf, cdf_low, cdf_high, confidence.
 
-        Bands are pointwise, or simultaneous of what is said as for `functional`; whatever the law, no density has one, and low
-        and high are NaN.  The ends of the cdf's band are put in rising order, by which a band of a rising function only gains
-        [Chernozhukov2009].  The density is that of the fit, the cdf what `functional(Cdf(x))` reports of
-        the same kind of interval.
+        Bands are pointwise, or simultaneous for the inference asked for as in `functional`; a distribution-free one exists for
+        the cdf alone, and low and high are NaN.  The limits of the cdf's band are sorted, which never loses coverage for a
+        rising function [Chernozhukov2009].  The density is the fitted one, the cdf that of `functional(Cdf(x))` for the same
+        kind of interval.
         """
         import pandas as pd
 

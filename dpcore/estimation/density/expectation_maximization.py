@@ -1,17 +1,17 @@
 """Expectation maximisation for any finite channel, with a smoothing step after each iteration (EMS) or without (EM).
 
-Source: [LiSquareWave2020].  From probabilities f of the input cells, one iteration shares every reported cell out among the
-input cells in proportion to how likely each is to have led to it, and counts:
+Source: [LiSquareWave2020].  From probabilities f of the input cells, one iteration distributes the reports of each output over
+the input cells in proportion to their posterior probability, and counts:
 
     f_c <- f_c / n  sum over levels and cells of counts_z A_zc / (A f)_z.
 
-Products with A are prefix sums (`FiniteChannel`), so that an iteration costs O(cells), not O(cells^2).
+Products with A are prefix sums (`FiniteChannel`): an iteration costs O(cells), not O(cells^2).
 
-When to stop.  EMS converges, to a law that depends on the smoothing and hardly on the rule: it stops where a step moves less
-than a given share of the mass, which means the same whatever the number of reports.  EM's limit is the most likely law, a few
-spikes that follow the noise; where it stops is its only smoothing.  It stops where a step adds less than a twentieth to the
-log-likelihood, in which noise makes differences of one: in trials the errors of mean, distribution function and density
-are all near their least there, and the published 10^-3 e^epsilon is far into the spikes.
+Stopping.  EMS converges to a limit that depends on the smoothing and hardly on the rule; it stops where a step moves less than
+a given share of the mass, whatever the number of reports.  The limit of EM is the maximum likelihood estimate, a few spikes
+that fit the noise; its stopping rule is its only smoothing.  It stops where a step adds less than a twentieth to the
+log-likelihood, which noise moves by about one: in simulations the errors of mean, distribution function and density are then
+near their minimum, while the published 10^-3 e^epsilon is far into the spikes.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from dpcore.mechanisms.observation_model import FiniteChannel
 
 @dataclass(frozen=True)
 class ExpectationMaximization(DensityEstimator):
-    """The most likely law of the input cells, smoothed after each iteration ("ems") or not ("em"), as a piecewise constant.
+    """Maximum likelihood estimate of the input cells, smoothed after each iteration ("ems") or not ("em"), piecewise constant.
 
-    Functionals are one-step corrected through the counts' likelihood (`one_step_correction`); `.plug_in` is that of the density
-    shown. Bands are those of the unbiased least squares estimate in a space of sixteen quadratic splines
+    Functionals are one-step corrected through the likelihood of the counts (`one_step_correction`); `.plug_in` is that of the
+    density shown.  Bands are those of the unbiased least squares estimate in a space of 16 quadratic splines
     (`channel_projection`).
     """
 
@@ -68,7 +68,7 @@ class ExpectationMaximization(DensityEstimator):
         return self._estimate(described, model, counts[:, None], np.ones(1), law, None)
 
     def _of_groups(self, described: Any, model: FiniteChannel, pair: Pair) -> Callable[[int, Group], DensityEstimate]:
-        """All together: cell and true category are one hidden thing, reported cell and category what is seen."""
+        """All groups together: cell and true category are latent, reported cell and category observed."""
         tables = pair.tables.T
         joint = maximize(model, tables, self.smoothing, response=pair.response).T
 
@@ -112,7 +112,7 @@ class ExpectationMaximization(DensityEstimator):
 
 
 def _space(law: np.ndarray, likelihood: Likelihood) -> tuple[np.ndarray, np.ndarray]:
-    """What any density can explain of the counts; how well EM's own law does follows from where it stopped."""
+    """The fit, and a cubic spline space with point masses at the ends by which goodness of fit is judged."""
     inputs = likelihood.inputs
     level = min(constants.FIT_LEVEL, inputs.bit_length() - 1)
     return law, np.hstack([cell_masses(constants.DEGREE, level, inputs), np.eye(inputs)[:, [0, -1]]])
@@ -127,13 +127,13 @@ def maximize(
     tolerance: float = constants.EM_TOLERANCE,
     iterations: int = constants.MAX_ITERATIONS,
 ) -> np.ndarray:
-    """Return probabilities of the input cells, (inputs,), nonnegative and of sum one, from counts (S,) of reported cells.
+    """Return probabilities of the input cells, (inputs,), from counts (S,) of reported cells.
 
-    smoothing: average neighbours, weights (1, 2, 1) / 4 renormalised at the ends, after each iteration.
-    response: for counts (S, k) by reported category, the probabilities (k, k) of what is said (rows) given what is true; the
-    result is then the joint law (inputs, k) of cell and true category, smoothed along the cells.
-    tolerance: share of the mass that the last step of EMS may move; 0 makes all iterations, of EM too.
-    iterations: at most so many, 1 or more.
+    smoothing: average neighbours with weights (1, 2, 1) / 4, renormalised at the ends, after each iteration.
+    response: for counts (S, k) by reported category, the probabilities (k, k) of the reported (rows) given the true category;
+    the result is then the joint distribution (inputs, k) of cell and true category, smoothed along the cells.
+    tolerance: share of the mass that the last step of EMS may move; 0 makes all iterations, also of EM.
+    iterations: at least 1; the maximum number.
 
     Raises NotEstimable without reports, SchemeError for a tolerance or iterations out of range.
     """
@@ -142,7 +142,7 @@ def maximize(
     counts = np.asarray(counts, dtype=np.float64)
     n = counts.sum()
     if n <= 0:
-        raise NotEstimable("no report, so that no law is more likely than another; collect some first")
+        raise NotEstimable("no reports yet; collect reports before estimating")
     answers = np.eye(1) if response is None else np.asarray(response, dtype=np.float64)
     counts = counts.reshape(len(counts), len(answers))
     law = np.full((channel.inputs, len(answers)), 1 / (channel.inputs * len(answers)))
@@ -164,7 +164,7 @@ def maximize(
 
 
 def _smoothed(law: np.ndarray) -> np.ndarray:
-    """Averages of neighbouring rows with weights (1, 2, 1) / 4, at the ends (2, 1) / 3, of mass one."""
+    """Averages of neighbouring rows with weights (1, 2, 1) / 4, at the ends (2, 1) / 3, normalised to mass one."""
     averages = 2 * law
     averages[1:] += law[:-1]
     averages[:-1] += law[1:]

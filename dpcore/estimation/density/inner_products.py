@@ -1,10 +1,11 @@
-"""What noisy features say of a density: unbiased inner products with each block of the basis, everybody's or a group's.
+"""Unbiased inner products of a density with each block of a basis from noisy features, for all clients or a group.
 
-The covariance is the mechanism's noise, known exactly, plus the sampling of the clients, evaluated at the coarsest proper
-density: it is smooth, never degenerate, and small beside the noise unless epsilon is large.
+The covariance is the mechanism's noise, which is known exactly, plus the sampling of the clients at the coarsest proper
+density.
+The latter is smooth, never degenerate, and small beside the noise unless epsilon is large.
 
-Ours: the inner products with block 0 say how much mass there is, and that is known to be one.  Conditioning on it (the normal
-law's regression, exact for the covariance) takes no assumption and frees moments of most of their noise.
+Ours: the inner products with block 0 estimate the mass, which is one.  Conditioning on it (regression of the normal
+distribution, exact for the covariance) needs no assumption and removes most of the noise of moments.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from dpcore.mechanisms.observation_model import NoisyFeatures
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InnerProducts:
-    """Unbiased inner products of the available blocks, and what their covariance is made of.
+    """Unbiased inner products of the available blocks, and the parts of their covariance.
 
-    z: per block (K_b,).  noise: per block (K_b,), variances.  weights: per block (inputs,), how often each input cell counts;
-    law: (inputs,), for the mean.  totals: (B,), what sums were divided by.  n: reports.
+    z: per block (K_b,).  noise: per block (K_b,), variances.  weights: per block (inputs,), frequency of each input cell.
+    law: (inputs,), distribution for the mean.  totals: (B,), divisors of the sums.  n: number of reports.
     """
 
     model: NoisyFeatures
@@ -42,7 +43,7 @@ class InnerProducts:
 
     @classmethod
     def from_statistics(cls, model: NoisyFeatures, statistics: np.ndarray) -> InnerProducts:
-        """Return everybody's, statistics (S,); raises NotEstimable where the coarsest block has no report."""
+        """Return those of all clients, statistics (S,); raises NotEstimable if the coarsest block has no report."""
         reports, _ = model.split(statistics)
         available = _available(reports, reports > 0)
         z, noise = model.coefficients(statistics), model.noise_covariances(np.maximum(reports, 1))
@@ -101,12 +102,12 @@ class InnerProducts:
 
     @cached_property
     def features(self) -> list[np.ndarray]:
-        """What each input cell contributes to z, per block (inputs, K_b)."""
+        """Contribution of each input cell to z, per block (inputs, K_b)."""
         return [table * unit for table, unit, _ in zip(self.model.tables, self.model.units, self.z, strict=False)]
 
     @property
     def reading(self) -> np.ndarray:
-        """(stacked, S): z as sums of the average reports of their blocks, which statistics begin with the numbers of."""
+        """(stacked, S): z as combinations of the average reports of the blocks, whose counts come first."""
         blocks, sums = len(self.model.tables), sum(table.shape[1] for table in self.model.tables)
         units = np.concatenate([unit for unit, _ in zip(self.model.units, self.z, strict=False)])
         rows = np.zeros((len(units), blocks + sums))
@@ -115,10 +116,10 @@ class InnerProducts:
 
     @cached_property
     def covariance(self) -> np.ndarray:
-        """Of all inner products, stacked: the mechanism's noise and the sampling of the clients."""
+        """Covariance of all inner products, stacked: noise of the mechanism and sampling of the clients."""
         covariance = np.diag(np.concatenate([self.noise[b] for b in range(len(self.z))]))
         ends = np.cumsum([0] + [len(block) for block in self.z])
-        together = self.model.block_law is None  # one client's blocks are correlated through its value
+        together = self.model.block_law is None  # blocks of one client are correlated through its value
         for b in range(len(self.z)):
             for c in range(b, len(self.z) if together else b + 1):
                 part = _sampling(self.features[b], self.features[c], self.weights[b], self.law)
@@ -129,16 +130,16 @@ class InnerProducts:
         return covariance
 
     def averages(self) -> Averages:
-        """Return the same as a likelihood."""
+        """Return them as a likelihood."""
         features = np.hstack(self.features).T
-        if features.shape[1] > constants.CURVE_CELLS:  # splines hardly move within a cell this small
+        if features.shape[1] > constants.CURVE_CELLS:  # splines are nearly constant within a cell this small
             features = features.reshape(len(features), constants.CURVE_CELLS, -1).mean(axis=2)
         whitened = whiten(features, self.stacked, self.covariance, self.n)
         return replace(whitened, turn=whitened.of_reports(np.eye(len(whitened.values))) @ self.reading)
 
 
 def _available(counts: np.ndarray, enough: np.ndarray) -> int:
-    """How many blocks from the coarsest on have reports."""
+    """Number of blocks with reports, counted from the coarsest."""
     available = len(counts) if enough.all() else int(np.argmin(enough))
     if available == 0:
         raise NotEstimable("no level can be estimated: the coarsest block has too few reports; collect more")
@@ -167,13 +168,13 @@ def _sampling(left: np.ndarray, right: np.ndarray, weights: np.ndarray, law: np.
 
 
 def conditioned(basis: Basis, z: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the normal law of z, mean and covariance, given that the mass is one."""
+    """Return mean and covariance of the normal distribution of z, conditioned on mass one."""
     mass, gain = mass_gain(basis, covariance)
     return z - gain * (mass @ z - 1.0), covariance - np.outer(gain, covariance @ mass)
 
 
 def mass_gain(basis: Basis, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return with what weights the inner products say the mass, and by how much each goes with what they say too much."""
+    """Return the weights of the inner products in the mass, and the regression coefficient of each on it."""
     j0, mass = basis.coarsest_level, np.zeros(len(covariance))
     mass[: basis.size(0)] = bspline.integrals(basis.degree, j0) @ basis.synthesis(0, j0)  # block 0 alone has any
     along = covariance @ mass

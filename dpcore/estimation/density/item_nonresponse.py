@@ -1,14 +1,14 @@
-"""The density of those who answered where silence is an answer, and the share of the silent.
+"""Density of the respondents where nonresponse is an answer, and the nonresponse rate.
 
-Silence has an input cell of its own, which leads to reports of the law s; values have the cells below a gap, and lead to A f.
-Where a share m is silent, reports expect (1 - m) A f + m s = ((1 - m) A + m s 1') f: given m, a finite channel from the law f
-of those who answer, through which their density is estimated as it is elsewhere.  The share is found first, together with
-whatever law there is, by weighted least squares in a span of B-splines,
+Nonresponse has an input cell of its own, whose reports have the distribution s; values have the cells below a gap, and lead to
+A f.  At the nonresponse rate m reports expect (1 - m) A f + m s = ((1 - m) A + m s 1') f: given m, a finite channel of the
+respondents' distribution f, whose density is estimated as elsewhere.  The rate is estimated first, together with an arbitrary
+distribution, by weighted least squares in a span of B-splines,
 
-    observed - expected = (1 - m) A h + (s - A f) dm,    int h = 0,
+    observed - expected = (1 - m) A h + (s - A f) dm,    int h = 0.
 
-and its error is carried into every number T by its derivative:  dT/dm = -I'(s - A f), with I the weights of the average reports
-in T.  The share's own weights in these see nothing of the span, so that the two errors are uncorrelated, and their squares add.
+Its error enters every functional T through dT/dm = -I'(s - A f), I the weights of the average reports in T.  The rate's own
+weights are orthogonal to the span, so that the two errors are uncorrelated and their squares add.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ from dpcore.mechanisms.observation_model import FiniteChannel, Listed
 
 @dataclass(frozen=True, eq=False)
 class Silence:
-    """The share m of the silent, unbiased.
+    """An unbiased estimate of the nonresponse rate m.
 
-    error: its standard error.  weights: (S,), of the average reports in it.  moves: (S,), s - A f, what is expected more by m.
+    error: its standard error.  weights: (S,), of the average reports.  moves: (S,), s - A f, change of the expected shares by
+    m.
     """
 
     share: float
@@ -47,11 +48,11 @@ class Silence:
 
     @property
     def is_nearly_all(self) -> bool:
-        """Whether the share of those who answered, by which their numbers are divided, is not surely above 0."""
+        """Whether the response rate, by which the respondents' estimates are divided, is within three standard errors of 0."""
         return 1 - self.share <= constants.CLEAR_ERRORS * self.error
 
     def estimate(self, attribute: str, category: str, estimator: str, n: int) -> FrequencyEstimate:
-        """Return the share as that of a category, the only one that an attribute with a density has."""
+        """Return the rate as the frequency of a category, the only one of an attribute with a density."""
         raw, error = np.array([self.share]), np.array([self.error])
         return FrequencyEstimate(
             attribute=attribute,
@@ -69,34 +70,34 @@ class Silence:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Reports of people of whom some are silent; model: the mechanism's, of all its input cells.  counts: (S,)."""
+    """Reports of clients, some of whom do not respond; model: the mechanism's, with all input cells.  counts: (S,)."""
 
     model: FiniteChannel
     counts: np.ndarray
 
     @cached_property
     def _rows(self) -> list[np.ndarray]:
-        """The probabilities of the outputs, of each level (inputs, outputs)."""
+        """Probabilities of the outputs, per level (inputs, outputs)."""
         return [level.matrix().T for level in self.model.levels]
 
     def possible(self, share: float) -> float:
-        """Return the share, or the nearest with which a density is drawn; below 0 while everything expected is above it."""
+        """Return the rate, or the nearest at which a density is fitted; below 0 as long as all expected shares are positive."""
         least = min(float(row.min() / (row.max() - row.min())) for row in self._rows)
         return min(max(share, -least / 2), constants.MAX_MASS)
 
     def likelihood(self, share: float) -> Counts:
-        """Return what the counts say of the law of the values, where that share is silent."""
+        """Return the likelihood of the values' distribution at that nonresponse rate."""
         room = room_of(self.model.inputs)
         tables = [(1 - share) * row[:room] + share * row[-1] for row in self._rows]
         return Counts(FiniteChannel(tuple(map(Listed, tables)), self.model.level_law), self.counts)
 
     def first(self) -> float:
-        """Return the share as it is found without a law near the true one, where a density can be drawn with it."""
+        """Return the rate as estimated at the uniform distribution, within the range where a density is fitted."""
         room = room_of(self.model.inputs)
         return self.possible(self.estimate(0.0, np.full(room, 1 / room)).share)
 
     def estimate(self, share: float, cells: np.ndarray) -> Silence:
-        """Return the share near a possible one, and near the law (room,) of the values."""
+        """Return the estimated rate near a possible one and near the distribution (room,) of the values."""
         likelihood = self.likelihood(share)
         room, expected = likelihood.inputs, likelihood.expected(cells)
         law = np.zeros((self.model.inputs, 2))
@@ -116,7 +117,7 @@ class Answers:
 
 @dataclass(frozen=True, eq=False)
 class OfAnswered:
-    """The inference of a density through what is expected at the share that was found, its error carried into everything.
+    """Inference of a density at the estimated nonresponse rate, whose error is carried into every estimate.
 
     bounds: of the values.
     """
@@ -147,19 +148,19 @@ class OfAnswered:
         return middle - np.hypot(half, more), middle + np.hypot(half, more)
 
     def critical_value(self, confidence: float) -> float:
-        """Return the deviations that hold the whole density at once."""
+        """Return the deviations of a simultaneous band of the density."""
         return self.base.critical_value(confidence)
 
     def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
-        """Return the functional's estimate, of those who answered, or a refusal."""
+        """Return the functional's estimate for the respondents, or a refusal."""
         if self.silence.is_nearly_all:
-            why = "nearly all gave no answer: who gave one are too few to tell their numbers"
+            why = "the response rate is within three standard errors of 0; collect more reports"
             return refused(functional, why, confidence)
         result, influence = self.base.estimate(functional, confidence), self.base.influence(functional)
         if result.value is None or result.standard_error is None or result.low is None or result.high is None:
             return result
         if influence is None:
-            return refused(functional, "what missing answers leave open of it is not known", confidence)
+            return refused(functional, "the error due to item nonresponse is unknown for this functional", confidence)
         error = self.silence.error * abs(float(influence[0] @ self.silence.moves))
         more, (least, most) = normal_quantile(confidence) * error, functional.range_on(*self.bounds)
         low, high = (float(np.hypot(result.value - end, more)) for end in (result.low, result.high))
@@ -171,20 +172,20 @@ class OfAnswered:
         )
 
     def goodness(self) -> GoodnessOfFit | None:
-        """Return how the fit explains what was observed."""
+        """Return the goodness of fit."""
         return self.base.goodness()
 
     def discreteness(self) -> Discreteness | None:
-        """Return whether values sit at few points."""
+        """Return whether values are concentrated on few points."""
         return self.base.discreteness()
 
     def influence(self, functional: Functional) -> tuple[np.ndarray, bool] | None:
-        """Return the weights of the average reports, those by way of the share among them."""
+        """Return the weights of the average reports, including those by way of the nonresponse rate."""
         influence = self.base.influence(functional)
         return None if influence is None else (self._all(influence[0]), influence[1])
 
     def curve(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return them of the density and of its cdf."""
+        """Return the same of the density and of its cdf."""
         curves = self.base.curve(x)
         return None if curves is None else (self._all(curves[0]), self._all(curves[1]))
 

@@ -1,8 +1,8 @@
-"""Which level an estimate uses.
+"""Rules that choose the resolution level of an estimate.
 
-`Lepski` takes the coarsest level from which no finer one differs by more than its noise explains; the noise's law is known, so
-the thresholds are its quantiles and nothing is tuned.  The source's literal rules, whose constants have no universal value, are
-in `laboratory.theory.level_rules`.  Source: [Szabo2024]; the calibration is ours.
+`Lepski` takes the coarsest level from which no finer one differs by more than its noise.  The distribution of the noise is
+known, and thresholds are its quantiles.  The literal rules of the source, whose constants have no universal value, are in
+`laboratory.theory.level_rules`.  Source: [Szabo2024]; the calibration is ours.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from dpcore.estimation.diagnostics.evidence import LevelRow
 class LevelRule(ABC):
     """Chooses a level of a ladder.
 
-    undersmoothing: how many levels finer bands are centred, where the data choose the level; functionals are then corrected.
+    undersmoothing: number of levels by which the centre of bands is finer, if the data choose the level; functionals are then
+    corrected.
     """
 
     undersmoothing: int = 0
 
     @abstractmethod
     def select(self, ladder: Ladder) -> tuple[int, tuple[LevelRow, ...]]:
-        """Return the chosen level and what was compared, one row per level; raises NotEstimable where it cannot."""
+        """Return the chosen level and the comparisons, one row per level; raises NotEstimable if it cannot."""
 
 
 @dataclass(frozen=True)
 class Fixed(LevelRule):
-    """The level j whatever the reports say; coarsest_level <= j <= finest_level + 1."""
+    """A fixed level j, coarsest_level <= j <= finest_level + 1."""
 
     level: int
 
@@ -56,9 +57,9 @@ class Fixed(LevelRule):
 class Undersmoothed(LevelRule):
     """A level that depends on n and epsilon alone, for smooth functionals: one finer than balances a curve with p = degree + 1.
 
-    ceil(log2((n epsilon^2)^{1/(2p+2)})) + 1, at most floor(log2((n epsilon^2)^{1/4})), where the noise of squares takes over,
-    and within the levels that have reports.  Lepski's level is too coarse for functionals whose linear bias must vanish
-    before their noise does; this one overfits the curve on purpose.
+    ceil(log2((n epsilon^2)^{1/(2p+2)})) + 1, at most floor(log2((n epsilon^2)^{1/4})), above which the noise of squares
+    dominates, and within the levels that have reports.  Lepski's level is too coarse for functionals whose linear bias must
+    vanish faster than their noise; this level overfits the curve on purpose.
     """
 
     def select(self, ladder: Ladder) -> tuple[int, tuple[LevelRow, ...]]:
@@ -73,7 +74,7 @@ class Lepski(LevelRule):
     """The smallest j such that ||f^l - f^j|| <= constant * q_jl for every l > j, norms in L2.
 
     q_jl is the 1 - .05 * 4^{-(l - j)} quantile of the norm of the noise of f^l - f^j, a weighted sum of chi-squares with known
-    weights.  A level that describes the density is refused with probability at most .05 (1/4 + 1/16 + ...) = 1/60.
+    weights.  A level that describes the density is rejected with probability at most .05 (1/4 + 1/16 + ...) = 1/60.
 
     constant: > 0; 1 is calibrated.
     """
@@ -107,13 +108,13 @@ def thresholds(spectra: tuple[np.ndarray, ...]) -> np.ndarray:
 
 
 def accepted(statistic: np.ndarray, threshold: np.ndarray) -> np.ndarray:
-    """Return the index of the first level that no finer one contradicts, shape (...), from (..., L, L) and (L, L)."""
+    """Return the index of the first level that no finer one rejects, shape (...), from (..., L, L) and (L, L)."""
     finer = np.triu(np.ones(threshold.shape, dtype=bool), 1)
     return np.asarray(np.argmin(np.any((statistic > threshold) & finer, axis=-1), axis=-1))
 
 
 def first_accepted(ladder: Ladder, statistic: np.ndarray, threshold: np.ndarray) -> tuple[int, tuple[LevelRow, ...]]:
-    """Return the first level that no finer one contradicts, and of each level what came closest to it; both (L, L)."""
+    """Return the first level that no finer one rejects, and per level the comparison closest to its threshold; both (L, L)."""
     chosen = ladder.levels[int(accepted(statistic, threshold))]
     rows = []
     for index, level in enumerate(ladder.levels):

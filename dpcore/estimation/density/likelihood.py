@@ -1,7 +1,7 @@
-"""How well a law of the input cells explains an aggregate: multinomial counts, or averages with normal errors.
+"""Likelihood of an aggregate given the distribution of the input cells: multinomial counts, or averages with normal errors.
 
-Both are seen through a linear map A from the law to what is expected, a score and Fisher weights, so that estimators are
-written once:  l(A p), its derivative in A p, and minus its expected second derivative, a diagonal.
+Both are functions of A p, a linear map A of the distribution p.  Each class gives the log-likelihood l(A p), its derivative by
+A p (the score), and minus its expected second derivative, which is diagonal (the Fisher weights).  Estimators use only these.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dpcore.mechanisms.observation_model import FiniteChannel, Level
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Counts of a finite channel's outputs, multinomial within each level.
+    """Counts of the outputs of a finite channel, multinomial within each level.
 
     counts: (S,), level after level.  `expected` is conditional on the level.
     """
@@ -30,22 +30,22 @@ class Counts:
 
     @property
     def inputs(self) -> int:
-        """How many input cells there are."""
+        """Number of input cells."""
         return self.channel.inputs
 
     @cached_property
     def reports(self) -> np.ndarray:
-        """Of each output's level, shape (S,)."""
+        """Number of reports of the level of each output, shape (S,)."""
         parts = self.channel.split(self.counts)
         return np.concatenate([np.full(len(part), float(part.sum())) for part in parts])
 
     @property
     def n(self) -> float:
-        """Reports used."""
+        """Number of reports."""
         return float(self.counts.sum())
 
     def expected(self, law: np.ndarray) -> np.ndarray:
-        """Return A p, shape (S[, m]); law p: (inputs[, m])."""
+        """Return expected shares A p, shape (S[, m]), of distributions p, shape (inputs[, m])."""
         return self.channel.probabilities(law) if self._is_large else self._folded.expected(law)
 
     def adjoint(self, scores: np.ndarray) -> np.ndarray:
@@ -53,10 +53,10 @@ class Counts:
         return self.channel.adjoint(scores) if self._is_large else self._folded.adjoint(scores)
 
     def expected_by_spline(self, masses: np.ndarray) -> np.ndarray:
-        """Return what each spline's masses of the input cells expect, shape (pieces + d, S).
+        """Return the expected shares of each spline's masses, shape (pieces + d, S).
 
-        masses: (pieces, q, d + 1), of the splines that live on each piece of the interval, at q points of it; pieces * q is a
-        multiple of the input cells.  Spline k lives on the pieces k - d..k.
+        masses: (pieces, q, d + 1), masses of the d + 1 splines that are not zero on each piece, at q points of it; pieces * q
+        is a multiple of the number of input cells.  Spline k is not zero on pieces k - d..k.
         """
         if self._is_large:
             return self.channel.probabilities(_whole(masses, self.inputs)).T
@@ -71,15 +71,15 @@ class Counts:
         return _folded(self.channel.levels)
 
     def log_likelihood(self, expected: np.ndarray) -> float:
-        """Return the log-likelihood, up to a constant, of expected shares (S,)."""
+        """Return the log-likelihood, up to a constant, at expected shares (S,)."""
         return float(self.counts @ np.log(expected))
 
     def score(self, expected: np.ndarray) -> np.ndarray:
-        """Return its derivative, shape (S,)."""
+        """Return the derivative of the log-likelihood by the expected shares, shape (S,)."""
         return np.asarray(self.counts / expected)
 
     def weights(self, expected: np.ndarray) -> np.ndarray:
-        """Return the Fisher weights, shape (S,): along A h, int h = 0, information is the weighted sum of squares."""
+        """Return the Fisher weights, shape (S,): the information of h, int h = 0, is the weighted sum of (A h)^2."""
         return np.asarray(self.reports / expected)
 
     def residual(self, expected: np.ndarray) -> np.ndarray:
@@ -87,7 +87,7 @@ class Counts:
         return np.asarray(np.where(self.reports > 0, self.counts / np.maximum(self.reports, 1.0) - expected, 0.0))
 
     def covariance(self, weights: np.ndarray, expected: np.ndarray) -> np.ndarray:
-        """Return the covariance, (m, m), of numbers with weights (m, S) of the observed shares where `expected` are."""
+        """Return the covariance, (m, m), of combinations with weights (m, S) of observed shares of mean `expected`, (S,)."""
         total = np.zeros((len(weights), len(weights)))
         rows = self.channel.split(weights.T)
         for reports, part, shares in zip(
@@ -99,21 +99,21 @@ class Counts:
         return total
 
     def of_reports(self, weights: np.ndarray) -> np.ndarray:
-        """Return the weights, (S,), of the levels' average reports that those of the observed shares, (S,), mean."""
+        """Return the weights, (S,), of each level's average report that equal weights (S,) of the observed shares."""
         return weights
 
     def chance(self, expected: np.ndarray) -> float:
-        """Return how often Pearson's chi-squared is as large as it is under the expected shares."""
+        """Return the p-value of Pearson's chi-squared test of the expected shares."""
         free = int(np.sum(self.reports > 0)) - sum(part.sum() > 0 for part in self.channel.split(self.counts))
         return _chance(float(np.sum(self.residual(expected) ** 2 * self.weights(expected))), free)
 
 
 @dataclass(frozen=True, eq=False)
 class Averages:
-    """Averages of features of the input cells, whitened: independent normal errors of variance one.
+    """Averages of features of the input cells, whitened: errors are independent standard normal.
 
-    features: (S, inputs), what each input cell contributes on average.  values: (S,) observed.  n: reports used.
-    turn: (S, Z), what whitened them: values = turn @ the averages of the reports' integers; None where nobody said.
+    features: (S, inputs), the mean contribution of each input cell.  values: (S,), observed.  n: number of reports.
+    turn: (S, Z), the whitening matrix: values = turn @ averages of the reports' integers; None if unknown.
     """
 
     features: np.ndarray
@@ -123,11 +123,11 @@ class Averages:
 
     @property
     def inputs(self) -> int:
-        """How many input cells there are."""
+        """Number of input cells."""
         return self.features.shape[1]
 
     def expected(self, law: np.ndarray) -> np.ndarray:
-        """Return A p, shape (S[, m]); law p: (inputs[, m])."""
+        """Return expected averages A p, shape (S[, m]), of distributions p, shape (inputs[, m])."""
         return np.asarray(self.features @ law)
 
     def adjoint(self, scores: np.ndarray) -> np.ndarray:
@@ -135,12 +135,12 @@ class Averages:
         return np.asarray(scores @ self.features)
 
     def expected_by_spline(self, masses: np.ndarray) -> np.ndarray:
-        """Return what each spline's masses of the input cells expect, shape (pieces + d, S); see `Counts`."""
+        """Return the expected averages of each spline's masses, shape (pieces + d, S); see `Counts`."""
         return _by_spline(self._rows, masses)
 
     @cached_property
     def _rows(self) -> np.ndarray:
-        """The features of each input cell, (inputs, S)."""
+        """Features of each input cell, (inputs, S)."""
         return np.ascontiguousarray(self.features.T)
 
     def log_likelihood(self, expected: np.ndarray) -> float:
@@ -148,11 +148,11 @@ class Averages:
         return -0.5 * float(np.sum((self.values - expected) ** 2))
 
     def score(self, expected: np.ndarray) -> np.ndarray:
-        """Return its derivative, shape (S,)."""
+        """Return the derivative of the log-likelihood by the expected averages, shape (S,)."""
         return np.asarray(self.values - expected)
 
     def weights(self, expected: np.ndarray) -> np.ndarray:
-        """Return ones, shape (S,)."""
+        """Return the Fisher weights, all one, shape (S,)."""
         return np.ones(len(self.values))
 
     def residual(self, expected: np.ndarray) -> np.ndarray:
@@ -160,17 +160,17 @@ class Averages:
         return self.score(expected)
 
     def covariance(self, weights: np.ndarray, expected: np.ndarray) -> np.ndarray:
-        """Return the covariance, (m, m), of numbers with weights (m, S) of the values."""
+        """Return the covariance, (m, m), of linear combinations with weights (m, S) of the values."""
         return np.asarray(weights @ weights.T)
 
     def of_reports(self, weights: np.ndarray) -> np.ndarray:
-        """Return the weights, (Z,), of the average reports that those of the values, (S,), mean."""
+        """Return the weights, (Z,), of the average report that equal weights (S,) of the whitened values."""
         if self.turn is None:
-            raise ValueError("these averages do not say what reports they are of")
+            raise ValueError("averages: the whitening matrix is unknown; pass `turn`")
         return np.asarray(weights @ self.turn)
 
     def chance(self, expected: np.ndarray) -> float:
-        """Return how often the sum of squared errors is as large as it is."""
+        """Return the p-value of the sum of squared errors under the expected averages."""
         return _chance(float(np.sum(self.residual(expected) ** 2)), len(self.values))
 
 
@@ -178,7 +178,7 @@ Likelihood = Counts | Averages
 
 
 def _by_spline(rows: np.ndarray, masses: np.ndarray) -> np.ndarray:
-    """What splines expect, (pieces + d, S), from rows (inputs, S) of what each input cell does; few live on each piece."""
+    """Expected values of splines, (pieces + d, S), from rows (inputs, S) of the input cells."""
     pieces, _, alive = masses.shape
     if len(rows) % pieces:
         rows = np.repeat(rows, lcm(len(rows), pieces) // len(rows), axis=0)
@@ -187,7 +187,7 @@ def _by_spline(rows: np.ndarray, masses: np.ndarray) -> np.ndarray:
 
 
 def _along_diagonals(parts: np.ndarray) -> np.ndarray:
-    """Return of each spline the sum of what it has on its pieces, (pieces + d, S); parts: (pieces, d + 1, S)."""
+    """Return the sum of each spline's parts over its pieces, (pieces + d, S); parts: (pieces, d + 1, S)."""
     pieces, alive, size = parts.shape
     summed = np.zeros((pieces + alive - 1, size))
     for number in range(alive):
@@ -196,7 +196,7 @@ def _along_diagonals(parts: np.ndarray) -> np.ndarray:
 
 
 def _whole(masses: np.ndarray, inputs: int) -> np.ndarray:
-    """Splines' masses of the input cells, (inputs, pieces + d), zeros included."""
+    """Masses of the input cells of each spline, (inputs, pieces + d), zeros included."""
     pieces, points, alive = masses.shape
     placed = np.zeros((pieces, points, pieces + alive - 1))
     for piece in range(pieces):
@@ -206,9 +206,9 @@ def _whole(masses: np.ndarray, inputs: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _Folded:
-    """A finite channel as matrices: input cells are summed by phase, then each level's windows are laid over its phases.
+    """A finite channel as matrices: input cells are summed by phase, then the windows of each level are applied to its phases.
 
-    folding: (all levels' phases, inputs), zeros and ones.  windows: per level (outputs, phases).
+    folding: (phases of all levels, inputs), zeros and ones.  windows: per level (outputs, phases).
     """
 
     folding: scipy.sparse.csr_array
@@ -217,14 +217,14 @@ class _Folded:
 
     @cached_property
     def _parts(self) -> tuple[tuple[np.ndarray, slice, slice], ...]:
-        """Each level's windows, outputs and phases."""
+        """Windows, outputs and phases of each level."""
         outputs, phases = np.cumsum([[0, 0], *(window.shape for window in self.windows)], axis=0).T.tolist()
         slices = zip(map(slice, outputs, outputs[1:]), map(slice, phases, phases[1:]), strict=True)
         return tuple((window, *places) for window, places in zip(self.windows, slices, strict=True))
 
     @cached_property
     def _sizes(self) -> tuple[int, int]:
-        """How many outputs and phases there are."""
+        """Numbers of outputs and of phases."""
         _, outputs, phases = self._parts[-1]
         return outputs.stop, phases.stop
 
@@ -245,13 +245,13 @@ class _Folded:
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """What each input cell is expected to give, (inputs, S)."""
+        """Expected shares of each input cell, (inputs, S)."""
         return np.ascontiguousarray(self.expected(np.eye(self.folding.shape[1])).T)
 
 
 @lru_cache(maxsize=8)
 def _folded(levels: tuple[Level, ...]) -> _Folded:
-    """The matrices of a channel's levels, made once: a channel is new at every call of `model`, its levels are equal."""
+    """Matrices of a channel, cached by its levels: `model` makes a new channel at every call, with equal levels."""
     cells = np.arange(levels[0].inputs)
     phases = [(cells >> wave.shift) % wave.cells for wave in levels]
     starts = np.cumsum([0] + [wave.cells for wave in levels])
@@ -269,7 +269,7 @@ def _chance(squares: float, free: int) -> float:
 
 
 def whiten(features: np.ndarray, values: np.ndarray, covariance: np.ndarray, n: float) -> Averages:
-    """Return the averages with S^{-1/2} applied; directions in which S vanishes say nothing and are left out.
+    """Return the averages multiplied by S^{-1/2}, without the directions in which the covariance S vanishes.
 
     features: (S, inputs).  values: (S,).  covariance: (S, S).
     """
@@ -280,9 +280,9 @@ def whiten(features: np.ndarray, values: np.ndarray, covariance: np.ndarray, n: 
 
 
 def of_tables(channel: FiniteChannel, tables: np.ndarray, weights: np.ndarray, law: np.ndarray) -> Likelihood:
-    """Return the likelihood of counts (S, k) by reported category: k = 1 of everyone, or of the group with these weights.
+    """Return the likelihood of counts (S, k) by reported category: k = 1 for all clients, else for the group with weights (k,).
 
-    law: (inputs,), the group's, fitted.
+    law: (inputs,), the fitted distribution of the group.
     """
     if tables.shape[1] == 1:
         return Counts(channel, tables[:, 0])
@@ -296,19 +296,19 @@ def group_counts(
     shares: np.ndarray | None = None,
     own: np.ndarray | None = None,
 ) -> Averages:
-    """Return the averages of the clients truly in one category, from counts by reported category.
+    """Return the averages of the clients whose true category is one given, from counts by reported category.
 
-    tables: (k, S), rows the reported categories c'.  inverse: (k,), the row w of R^{-1} for the true category, R the
-    (reported, true) response matrix.  Within a level, s = sum_c' w_c' n_c' is unbiased for the group's counts, and N, its share
-    of all levels' reports, for how many they are.  With r the group's shares,
+    tables: (k, S), by reported category c'.  inverse: (k,), the row w of R^{-1} for the true category, R the (reported, true)
+    response matrix.  Within a level, s = sum_c' w_c' n_c' is unbiased for the group's counts; N is the group's share of all
+    levels' reports.  With r the group's shares,
 
         r + (s - r sum s) / N    has the covariance    [diag(u) - u r' - r u' + (sum u) r r'] / N^2,    u = sum_c' w_c'^2 n_c'.
 
-    shares: (k, S), of each level's outputs among those who reported c', fitted; own: (S,), r, fitted.  The observed ones are
-    taken where None, and rule what they err by: outputs that nobody happened to report would count as certain, and noise that
-    looks like the group would count for nothing, so that a small group's mean is drawn to everybody's.
+    shares: (k, S), fitted shares of each level's outputs among clients who reported c'.  own: (S,), fitted r.  Where either is
+    None the observed shares are used, and bias the weights: outputs that nobody reported count as certain, and a small group's
+    mean moves towards that of all clients.
 
-    Raises NotEstimable where no level's count exceeds three standard errors.
+    Raises NotEstimable if no level's count exceeds three standard errors.
     """
     reports = np.array([channel.reports(table) for table in tables], dtype=np.float64)  # (k, levels)
     outputs = [wave.outputs for wave in channel.levels]

@@ -1,4 +1,4 @@
-"""The log-spline estimate of a density: penalised likelihood through whatever was observed."""
+"""The log-spline estimate of a density: penalised likelihood for any observation model."""
 
 from __future__ import annotations
 
@@ -33,13 +33,12 @@ from dpcore.mechanisms.observation_model import FiniteChannel, NoisyFeatures
 
 @dataclass(frozen=True)
 class LogSpline(DensityEstimator):
-    """The density whose logarithm is a cubic spline, its smoothness averaged over by marginal likelihood (see
-    `log_spline_fit`).
+    """The density whose logarithm is a cubic spline, averaged over smoothness by marginal likelihood (see `log_spline_fit`).
 
-    level: the log density is sought in V_level, 2^level + 3 B-splines, and in finer spaces where the data contradict all of it:
-    the prior, not the basis, decides.
+    level: the log density lies in V_level, 2^level + 3 B-splines, or in a finer space where the data contradict all models of
+    V_level: the prior, not the basis, determines the smoothness.
     orders: of the differences that the priors penalise, each 1..4.
-    Counts have a multinomial likelihood, noisy features a normal one; functionals are corrected as `one_step_correction` says.
+    Counts have a multinomial likelihood, noisy features a normal one; `one_step_correction` corrects functionals.
     """
 
     level: int = constants.FIT_LEVEL
@@ -60,7 +59,7 @@ class LogSpline(DensityEstimator):
         return isinstance(model, FiniteChannel | NoisyFeatures)
 
     def through(self, described: Any, channel: FiniteChannel, counts: np.ndarray) -> DensityEstimate:
-        """Return the density of a number, of which described says name, unit and bounds, from counts seen through a channel."""
+        """Return the density of a number from counts of a channel; described: its name, unit and bounds."""
         return self._estimate(described, Counts(channel, counts), None)
 
     def _of_everyone(
@@ -73,7 +72,7 @@ class LogSpline(DensityEstimator):
         return self._estimate(described, InnerProducts.from_statistics(model, statistics).averages(), None)
 
     def _of_answered(self, described: Any, answers: Answers) -> DensityEstimate:
-        """The density of those who answered, and the share of the silent beside it."""
+        """Density of the respondents, with the nonresponse rate."""
         first = answers.first()
         pilot = log_spline_fit.fit(answers.likelihood(first), self.level, self.orders)
         silence = answers.estimate(first, pilot.cells)
@@ -104,7 +103,7 @@ class LogSpline(DensityEstimator):
         return one
 
     def _shares(self, model: FiniteChannel, table: np.ndarray) -> np.ndarray:
-        """The fitted shares of each level's outputs among those who reported one category."""
+        """Fitted shares of the outputs of each level among clients who reported one category."""
         if not table.sum():
             return model.probabilities(np.full(model.inputs, 1 / model.inputs))
         return log_spline_fit.fit(Counts(model, table), self.level, self.orders).expected
@@ -134,15 +133,15 @@ class LogSplineInference:
 
     @property
     def posterior(self) -> Posterior:
-        """The average over priors."""
+        """The posterior averaged over priors."""
         return self.corrected.posterior
 
     def density_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, shapes (n,): f exp(-+ deviations sd(log f)), where the density is told from zero.
+        """Return lower and upper limits, shapes (n,): f exp(-+ deviations sd(log f)) where the density differs from zero.
 
-        The logarithm of a density that all but vanishes is hardly known, and the prior's smoothness rules it.  With u the
-        deviations times the unpenalised correction's error, the band goes over to [0, f + u] between f = 2 u and f = u; and
-        high is nowhere above the larger of f + u and f (1 + deviations sd(log f) / 2)^2.
+        The logarithm of a density close to zero is hardly known, and follows the prior.  With u the deviations times the
+        standard error of the unpenalised correction, the band changes to [0, f + u] between f = 2 u and f = u; the upper limit
+        is nowhere above the larger of f + u and f (1 + deviations sd(log f) / 2)^2.
         """
         posterior = self.posterior
         half = deviations * standard_errors(posterior.log_features(x), posterior.covariance)
@@ -153,7 +152,7 @@ class LogSplineInference:
         return weight * f * np.exp(-half), np.maximum(high, f + (1 - weight) * u)
 
     def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, shapes (n,): F -+ deviations sd(F), F corrected, and how far values at points may move it."""
+        """Return lower and upper limits, shapes (n,): corrected F -+ deviations sd(F), and the error due to point masses."""
         return self.corrected.cdf_band(x, deviations)
 
     def critical_value(self, confidence: float) -> float:

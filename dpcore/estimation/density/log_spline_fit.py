@@ -1,29 +1,29 @@
-"""Penalised likelihood of a log-spline, averaged over how much and what kind of smoothness by marginal likelihood.
+"""Penalised likelihood of a log-spline, averaged over amounts and kinds of smoothness by marginal likelihood.
 
-The log density is a cubic spline s = sum_k theta_k B_k of V_level; a prior says how rough it may be:
+The log density is a cubic spline s = sum_k theta_k B_k of V_level with the prior
 
     -2 log prior = lambda |D^m theta|^2 + |N' theta|^2 / tau^2 + const,
 
-D^m the m-th differences [EilersMarx1996], N the functions without roughness, whose differences vanish: nothing but the uniform
-for m = 1, exponentials for 2, normals for 3.  lambda runs over decades, from so large that only N is left to so small that the
-basis, not the prior, decides; m over 1..4.  Each (m, lambda) gets the maximum of the posterior by Fisher scoring and its
-marginal likelihood by Laplace's method,
+D^m the m-th differences [EilersMarx1996], N the functions whose differences vanish: only the uniform for m = 1, exponentials
+for 2, normals for 3.  lambda runs over decades, from so large that only N is left to so small that the basis limits the
+roughness; m over 1..4.  For each (m, lambda) Fisher scoring finds the maximum of the posterior, and Laplace's method its
+marginal likelihood,
 
     l(eta) - eta' Q eta / 2 + log det Q / 2 - log det(I + Q) / 2,
 
-and log 2 for each atom; Q the prior's precision on the complement of the constants and of the atoms' masses, I the Fisher
-information.  Coefficients are averaged with these weights, and so is their covariance, the spread between models included.
-Nothing is tuned to a density.  Where the data contradict the best of all these models, the spline is given twice as many
-pieces, so that the basis never decides.  Laws are integrated on so many points that the one that is fitted is that of the
-density that is shown.
+and log 2 for each point mass; Q the prior's precision on the complement of the constants and of the point masses, I the Fisher
+information.  Coefficients and covariance are averaged with these weights, the spread between models included.  No constant is
+tuned to a density.  If the data contradict the best of these models, the number of pieces is doubled, so that the basis never
+limits the fit.  The quadrature is refined until the fitted distribution is that of the density shown.
 
-Values clipped to the bounds sit at the ends of the interval.  Where a first look, with third differences penalised and atoms
-allowed at both ends, tells one from none, models with that atom are tried too, its mass half a normal beforehand, as
-large as a uniform one; the average is over those with it or over those without, whichever explain the data better together.
+Values clipped to the bounds lie at the ends of the interval.  A pilot fit with third differences penalised and point masses
+allowed at both ends tests each point mass.  If one is significant, models with it are fitted too, its prior half normal and as
+large as a uniform mass on average; the average is over models with or without, whichever have the larger sum of marginal
+likelihoods.
 
-Many densities vanish at an end, as a power of the distance: few people are at a bound that is far out.  Their logarithm has no
-bound, and differences call it rough.  Where a second look tells such a power from none, the logarithm of the distance is one
-more function without roughness.  An end that has an atom has none: a pole looks like one.
+Many densities vanish at an end like a power of the distance, where few respondents are near a distant bound.  Their logarithm
+is unbounded, and has large differences.  If a second pilot fit finds such a power significant, the logarithm of the distance
+becomes one more function without roughness.  An end with a point mass has none: a pole would be confounded with it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from dpcore.mechanisms.bases import bspline
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """One (m, lambda): the posterior's maximum eta (D,), the Cholesky factor of its precision, the log marginal likelihood."""
+    """One (m, lambda): maximum eta (D,) of the posterior, Cholesky factor of its precision, log marginal likelihood."""
 
     family: Family
     penalty: float
@@ -56,7 +56,7 @@ class Model:
 
     @cached_property
     def turn(self) -> np.ndarray:
-        """From eta to theta and the atoms, shape (K + atoms, D)."""
+        """Matrix from eta to theta and the point masses, shape (K + atoms, D)."""
         axes = self.family.prior.axes
         full = np.eye(len(axes) + self.family.atoms, axes.shape[1] + self.family.atoms, k=-1)
         full[: len(axes), : axes.shape[1]] = axes
@@ -67,8 +67,8 @@ class Model:
 class Fit:
     """The average over models.
 
-    parameters: (K + atoms,), theta and the masses of the atoms.  covariance: the same twice.  models: best first, and their
-    weights.  nodes: on each block over which laws are integrated.  tried: the most likely of each order.
+    parameters: (K + atoms,), theta and the point masses, with their covariance.  models: best first, with weights.  nodes: per
+    block of the quadrature.  tried: the best model of each order.
     """
 
     likelihood: Likelihood
@@ -83,55 +83,55 @@ class Fit:
 
     @property
     def coefficients(self) -> np.ndarray:
-        """theta, (2^level + 3,): the log density's coefficients, but for a constant."""
+        """theta, (2^level + 3,): coefficients of the log density, up to a constant."""
         return self.parameters[: len(self.parameters) - sum(self.ends)]
 
     @cached_property
     def law(self) -> np.ndarray:
-        """Masses of the points and of the atoms, shape (points + atoms,)."""
+        """Probabilities of the quadrature points and point masses, shape (points + atoms,)."""
         size, quadrature = len(self.coefficients), Quadrature.for_likelihood(self.likelihood, self.nodes)
         return law_of(self.coefficients, self.parameters[size:], quadrature)
 
     @property
     def cells(self) -> np.ndarray:
-        """Masses of the input cells, (inputs,)."""
+        """Probabilities of the input cells, (inputs,)."""
         points = len(self.law) - sum(self.ends)
         return cells_of(self.law, self.likelihood.inputs, points, self.ends)
 
     @cached_property
     def expected(self) -> np.ndarray:
-        """What the likelihood expects, shape (S,)."""
+        """Expected values under the likelihood, shape (S,)."""
         return self.likelihood.expected(self.cells)
 
     @property
     def unresolved(self) -> float:
-        """How far this law's distribution function is, at the ends of input cells, from that of the density shown."""
+        """Largest distance of the fitted distribution function from that of the density shown, at the ends of input cells."""
         inputs = self.likelihood.inputs
         shown = ExponentialSpline(0.0, 1.0, constants.DEGREE, self.level, self.coefficients, self.atoms)
         return float(np.max(np.abs(np.cumsum(self.cells) - shown.cdf(np.arange(1, inputs + 1) / inputs))))
 
     @property
     def falling(self) -> tuple[bool, bool]:
-        """The ends at which the density is told to vanish."""
+        """Whether the density vanishes significantly at each end."""
         return self.models[0].family.prior.falling
 
     @property
     def chance(self) -> float:
-        """How often the data would be as far from the fit as they are, if it were true."""
+        """p-value of the fit: probability of a distance from the data at least as large."""
         return self.likelihood.chance(self.expected)
 
     @property
     def atoms(self) -> tuple[float, float]:
-        """Masses at the two ends."""
+        """Point masses at the two ends."""
         masses = iter(self.parameters[len(self.coefficients) :])
         left, right = (float(next(masses)) if allowed else 0.0 for allowed in self.ends)
         return left, right
 
 
 def fit(likelihood: Likelihood, level: int, orders: tuple[int, ...]) -> Fit:
-    """Return the average over orders and penalties, with atoms where the data ask for them.
+    """Return the average over orders and penalties, with point masses if the data support them.
 
-    level: j of V_j, in which the log density is sought; finer, up to V_8, where the data contradict the best model found there.
+    level: j of V_j, the space of the log density; finer, up to V_8, where the data contradict its best model.
     orders: of the differences that priors penalise, each 1..4.
     """
     best = _fit(likelihood, level, orders, 1)
@@ -142,14 +142,16 @@ def fit(likelihood: Likelihood, level: int, orders: tuple[int, ...]) -> Fit:
             )
         if best.chance >= constants.NEGLIGIBLE or best.level == constants.FINEST_LEVEL:
             return best
-        finer = _fit(likelihood, best.level + 1, (min(orders),), best.nodes, best)  # the prior of the roughest
+        finer = _fit(
+            likelihood, best.level + 1, (min(orders),), best.nodes, best
+        )  # the order with the roughest functions
         if finer.models[0].evidence <= best.models[0].evidence:
             return best
         best = finer
 
 
 def _fit(likelihood: Likelihood, level: int, orders: tuple[int, ...], nodes: int, before: Fit | None = None) -> Fit:
-    """The average in one space, its models looked for near those of another fit."""
+    """The average in one space; its models are searched near those of another fit."""
     both = Family(likelihood, prior_of(level, constants.DEGREE), (True, True), nodes)
     looks = _path(both, level, before.tried if before else ())
     look = _most_likely(looks)
@@ -176,14 +178,14 @@ def _most_likely(models: Iterable[Model]) -> Model:
 def _vanishing_ends(
     likelihood: Likelihood, level: int, ends: tuple[bool, bool], nodes: int, near: tuple[Model, ...]
 ) -> tuple[bool, bool]:
-    """The ends at which the density is told to vanish, where any power of both distances is smooth."""
+    """The ends at which the density vanishes significantly, under a prior that counts any power of the distances as smooth."""
     family = Family(likelihood, prior_of(level, constants.DEGREE, (True, True)), ends, nodes)
     look = _most_likely(_path(family, level, near))
     return _are_positive(look, np.hstack([family.prior.powers, np.zeros((2, family.atoms))]))
 
 
 def _are_positive(look: Model, numbers: np.ndarray) -> tuple[bool, bool]:
-    """Which of two numbers are told to be above zero; numbers: (2, D), by coordinate."""
+    """Whether each of two linear functions is significantly above zero; numbers: (2, D), their coefficients."""
     errors = np.sqrt(np.sum(numbers.T * scipy.linalg.cho_solve(look.factor, numbers.T), axis=0))
     left, right = (bool(number) for number in numbers @ look.eta > constants.detection_errors() * errors)
     return left, right
@@ -199,7 +201,7 @@ def _models(
     near: tuple[Model, ...],
     best: float = -np.inf,
 ) -> list[Model]:
-    """All models but those that have no weight beside another of the log marginal likelihood `best`."""
+    """All models, without those of no weight beside another with log marginal likelihood `best`."""
     models: list[Model] = []
     for order in orders:
         for model in _path(Family(likelihood, prior_of(level, order, falling), ends, nodes), level, near, best):
@@ -209,9 +211,9 @@ def _models(
 
 
 def _average(likelihood: Likelihood, level: int, models: list[Model], nodes: int) -> Fit:
-    """The average of the models, best first, of that family, with or without atoms, whose marginal likelihoods add up to more.
+    """The average of the models, best first, with or without point masses, whichever sum of marginal likelihoods is larger.
 
-    A spike and an atom explain the same data; half of each in a log density would explain them no longer.
+    A spike and a point mass explain the same data; half of each in a log density would explain neither.
     """
     evidence = np.array([model.evidence for model in models])
     weights = np.exp(evidence - evidence[0])
@@ -229,7 +231,7 @@ def _average(likelihood: Likelihood, level: int, models: list[Model], nodes: int
     covariance = (centres - centre).T @ ((centres - centre) * own[:, None])
     for w, model in zip(own, family, strict=True):
         covariance += w * (model.turn @ scipy.linalg.cho_solve(model.factor, model.turn.T))
-    present = np.concatenate([np.full(size, True), centre[size:] > 0])  # an atom without mass is none
+    present = np.concatenate([np.full(size, True), centre[size:] > 0])  # a point mass of 0 is none
     return Fit(
         likelihood,
         level,
@@ -243,17 +245,17 @@ def _average(likelihood: Likelihood, level: int, models: list[Model], nodes: int
 
 
 def _spread(ends: tuple[bool, bool], present: np.ndarray) -> tuple[bool, bool]:
-    """Which ends have an atom, of those allowed."""
+    """Which of the allowed ends have a point mass."""
     is_present = iter(present)
     left, right = (allowed and bool(next(is_present)) for allowed in ends)
     return left, right
 
 
 def _path(family: Family, level: int, near: tuple[Model, ...] = (), best: float = -np.inf) -> list[Model]:
-    """The models of one order, from the largest penalty down; those too far below another order's best are left out.
+    """The models of one order, from the largest penalty down; those far below the best of another order are left out.
 
-    near: likely models of the same data; the path begins at the spline of the one that is most alike, `constants.ABOVE` times
-    above the penalty at which its roughness costs what it did there, or further up while models count.
+    near: good models of the same data.  The path begins at the spline of the most similar one, at `constants.ABOVE` times the
+    penalty at which its roughness has the same cost, or higher while models have weight.
     """
     penalties = _penalties(family.likelihood.n, level, family.prior.order)
     begin = min(
@@ -270,13 +272,13 @@ def _path(family: Family, level: int, near: tuple[Model, ...] = (), best: float 
     while first > 0 and top and top[0].penalty == penalties[first]:
         first -= 1
         top = list(_walk(family, [penalties[first]], top[0].eta, highest)) or top
-    if top and top[0].penalty > models[0].penalty:  # on the way down from there may be a better maximum
+    if top and top[0].penalty > models[0].penalty:  # the descent from there may reach a better maximum
         models = list(_walk(family, penalties[penalties.index(top[0].penalty) :], top[0].eta, best))
     return models
 
 
 def _moved(model: Model, family: Family) -> np.ndarray:
-    """The coordinates, (D,), of a model's spline in a family of its level or of finer ones; without atoms."""
+    """Coordinates, (D,), of a model's spline in a family of its level or a finer one; without point masses."""
     spline = (model.turn @ model.eta)[: len(model.family.prior.axes)]
     while len(spline) < len(family.prior.axes):
         spline = bspline.refinement(constants.DEGREE, int(log2(len(spline) - constants.DEGREE))) @ spline
@@ -284,11 +286,13 @@ def _moved(model: Model, family: Family) -> np.ndarray:
 
 
 def _walk(family: Family, penalties: list[float], eta: np.ndarray, best: float) -> Iterator[Model]:
-    """The models of falling penalties, each started where the last one ended."""
+    """Models of decreasing penalties, each started where the last one ended."""
     information, highest = None, -np.inf
     for penalty in penalties:
         precision = family.precision(penalty)
-        constant = float(np.sum(np.log(precision))) / 2 + family.atoms * log(2)  # of masses there is half a normal law
+        constant = float(np.sum(np.log(precision))) / 2 + family.atoms * log(
+            2
+        )  # the prior of a point mass is half a normal distribution
         maximum = maximise(
             family, precision, eta, information, max(best, highest) - constants.evidence_margin() - constant
         )
@@ -300,11 +304,11 @@ def _walk(family: Family, penalties: list[float], eta: np.ndarray, best: float) 
             evidence < highest - constants.evidence_margin()
             and family.likelihood.chance(family.expected(family.law(eta))) > constants.NEGLIGIBLE
         ):
-            return  # as smooth as the data allow, and rough enough for them
+            return  # the fit is no longer rejected, and smoother models were better
 
 
 def _penalties(n: float, level: int, order: int) -> list[float]:
-    """Decades of lambda, from where no wave can be told from none to where the finest are free."""
+    """Decades of lambda, from where no wave is significant to where the finest are free."""
     most = ceil(log10(max(n, 10.0))) + 1
     least = -ceil(2 * order * log10(2 ** (level - 1)))
     return [10.0**power for power in range(most, least - 1, -1)]

@@ -43,12 +43,12 @@ class Posterior:
 
     @cached_property
     def ends(self) -> np.ndarray:
-        """Which of lower (0) and upper (1) hold an atom."""
+        """Ends with a point mass, 0 for lower and 1 for upper."""
         return np.flatnonzero(np.array(self.density.atoms) > 0)
 
     @cached_property
     def detected_ends(self) -> np.ndarray:
-        """Those of the ends whose atom is larger than its standard error."""
+        """Ends whose point mass exceeds its standard error."""
         masses = np.array(self.density.atoms)[self.ends]
         own = np.diagonal(self.covariance)[len(self.density.coefficients) :]
         return self.ends[masses > np.sqrt(np.maximum(own, 0.0))]
@@ -89,16 +89,16 @@ class Posterior:
 
     @cached_property
     def cdf_features(self) -> np.ndarray:
-        """d F by parameter on the grid, (1025, D)."""
+        """Derivative of F by the parameters on the grid, (1025, D)."""
         masses = self._masses(constants.CURVE_CELLS)
-        below = self.masses[0]  # the atom at lower is there from the start
+        below = self.masses[0]  # the point mass at lower
         sums = below + np.vstack([np.zeros(len(below)), np.cumsum(masses, axis=0)])
-        sums[-1] = 0.0  # all mass is at most upper
+        sums[-1] = 0.0  # F is 1 at upper
         return sums
 
     @cached_property
     def slope(self) -> np.ndarray:
-        """d expected by parameter, (S, D)."""
+        """Derivative of the expected values by the parameters, (S, D)."""
         inputs = self.likelihood.inputs
         masses = self._masses(inputs * -(-(constants.CURVE_CELLS + 1) // inputs))
         cells = masses.reshape(inputs, -1, masses.shape[1]).sum(axis=1)
@@ -112,17 +112,17 @@ class Posterior:
 
     @cached_property
     def relative_error(self) -> float:
-        """The density's standard error over itself: root mean square over the people, sqrt of int var f / f."""
+        """Relative standard error of the density, root mean square over the respondents: sqrt of int var f / f."""
         middles = (self.grid[1:] + self.grid[:-1]) / 2
         errors, f = confidence_bands.standard_errors(self.features(middles), self.covariance), self.density.pdf(middles)
         return float(np.sqrt(np.sum(errors**2 / np.maximum(f, 1e-300)) * self.density.width / len(middles)))
 
     def along(self, influence: Influence) -> np.ndarray:
-        """Return T of a change of each parameter, (D,)."""
+        """Return the derivative of a functional by each parameter, (D,)."""
         return influence.on(self.features, self.density.breakpoints, self.masses)
 
     def _masses(self, blocks: int) -> np.ndarray:
-        """The change of each block's mass of the continuous part by parameter, (blocks, D)."""
+        """Derivative of each block's mass of the continuous part by the parameters, (blocks, D)."""
         rule, density = Quadrature(blocks, self.nodes), self.density
         features = self.features(density.lower + density.width * rule.at) * density.width / blocks
         return (
@@ -133,7 +133,7 @@ class Posterior:
 
     @cached_property
     def _means(self) -> np.ndarray:
-        """Minus d log f by parameter but for the spline itself, (D,): each B-spline's mean, and what an atom takes away."""
+        """Minus the derivative of log f by the parameters but for the spline itself, (D,): means, and loss to atoms."""
         rule = Quadrature(constants.CURVE_CELLS, self.nodes)
         splines = bspline.evaluate(rule.at, self.density.degree, self.density.level)
         f = rule.weights * self.density.pdf(self.density.lower + self.density.width * rule.at)
@@ -156,7 +156,7 @@ def of_models(fit: log_spline_fit.Fit, lower: float, upper: float, least: float)
 
 
 def holds_uniform(fit: log_spline_fit.Fit, least: float) -> bool:
-    """Return whether the uniform density, a limit of every prior, has that share of the best one's likelihood."""
+    """Return whether the uniform density, a limit of every prior, has at least that share of the best marginal likelihood."""
     inputs = fit.likelihood.inputs
     own = fit.likelihood.log_likelihood(fit.likelihood.expected(np.full(inputs, 1 / inputs)))
     return bool(own >= fit.models[0].evidence + np.log(least))

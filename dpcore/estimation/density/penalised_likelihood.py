@@ -1,4 +1,4 @@
-"""The most likely law of a log-spline family under one prior: the posterior's maximum, and the evidence by Laplace's method."""
+"""Maximum of the posterior of a log-spline family under one prior, and the evidence by Laplace's method."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from dpcore.estimation.density.log_spline_family import Family
 
 
 class Maximum(NamedTuple):
-    """Where the posterior is highest, the factor of its precision there, the value l - eta' Q eta / 2 - log det(I + Q) / 2.
+    """The maximum of the posterior.
 
-    information: I, of the last place where it was asked for.  is_behind: whether the value is less than was asked for.
+    eta: its coordinates.  factor: Cholesky factor of the precision there.  value: l - eta' Q eta / 2 - log det(I + Q) / 2.
+    information: I at the last place where it was computed.  is_behind: whether the value is below the required one.
     """
 
     eta: np.ndarray
@@ -32,12 +33,12 @@ def maximise(
     information: np.ndarray | None = None,
     least: float = -np.inf,
 ) -> Maximum:
-    """Return the posterior's maximum, by Fisher scoring and, between two Fisher informations, quasi-Newton steps.
+    """Return the maximum of the posterior by Fisher scoring and, between two Fisher informations, quasi-Newton steps.
 
-    The Fisher information is what costs.  It is the first guess of limited-memory BFGS steps, which lead to the maximum;
-    there it is computed again, and the search ends where a Fisher step, too, would be short.
+    Most time is spent on the Fisher information.  It is the initial matrix of limited-memory BFGS steps towards the maximum;
+    there it is computed again.  The search ends where the Fisher step is short as well.
 
-    precision: (D,) of the prior.  information: (D, D), of a place nearby.  least: below which a value need not be exact.
+    precision: (D,) of the prior.  information: (D, D), at a place nearby.  least: a value below it need not be exact.
     """
     law, expected, value = _seen(family, precision, eta)
     gradient = family.gradient(law, expected) - precision * eta
@@ -74,9 +75,9 @@ def maximise(
 def _climbed(
     family: Family, precision: np.ndarray, eta: np.ndarray, step: np.ndarray, value: float, left: float, tries: int
 ) -> tuple[float, tuple[np.ndarray, np.ndarray, float]] | None:
-    """Return how much of a step is taken, and what is seen there; None where none of it leads up.
+    """Return the accepted fraction of a step and the state there; None if no fraction increases the value.
 
-    left: the slope along the step.  What is tried is shortened to where a parabola is highest [NocedalWright2006], 3.5.
+    left: the slope along the step.  A rejected step is shortened to the maximum of a parabola [NocedalWright2006], 3.5.
     """
     length = 1.0
     for _ in range(tries):
@@ -90,7 +91,7 @@ def _climbed(
 
 
 def _seen(family: Family, precision: np.ndarray, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """The law, what is expected, and the penalised value, minus infinity where the law is impossible."""
+    """Distribution, expected values and penalised value; the value is minus infinity where the distribution is impossible."""
     law = family.law(eta)
     expected = family.expected(law)
     if (
@@ -105,9 +106,9 @@ def _seen(family: Family, precision: np.ndarray, eta: np.ndarray) -> tuple[np.nd
 def _direction(
     factor: tuple[np.ndarray, bool], memory: list[tuple[np.ndarray, np.ndarray, float]], gradient: np.ndarray
 ) -> np.ndarray:
-    """The limited-memory BFGS step [LiuNocedal1989], the factor standing for the first guess.
+    """The limited-memory BFGS step [LiuNocedal1989], the factor as the initial matrix.
 
-    memory: the last steps, what the gradient lost by each, and the product of the two.
+    memory: the last steps, the change of the gradient by each, and the product of the two.
     """
     shares, rest = [], gradient
     for step, lost, curvature in reversed(memory):
@@ -120,7 +121,7 @@ def _direction(
 
 
 def _factor(information: np.ndarray, precision: np.ndarray) -> tuple[np.ndarray, bool]:
-    """The Cholesky factor of the posterior's precision, with the least ridge that lets it exist."""
+    """The Cholesky factor of the posterior precision, with the smallest ridge that makes it positive definite."""
     matrix, ridge = information.copy(), 0.0
     diagonal = np.diagonal(information) + precision
     while np.isfinite(ridge):

@@ -1,4 +1,4 @@
-"""The projection estimate of a density: the plug-in through the dual, at a level that a rule chooses."""
+"""The projection estimate of a density: the plug-in estimate through the dual, at a level that a rule chooses."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from dpcore.mechanisms.observation_model import NoisyFeatures
 class Projection(DensityEstimator):
     """Least squares in V_j: coefficients through the explicit dual, j chosen by `level_rule`.
 
-    unit_mass: use that the density has mass one, which is known (see `resolution_levels`); False is the source's literal
-    plug-in. The density shown is the nearest proper one; functionals are evaluated as `delta_method` says.
+    unit_mass: condition on mass one (see `resolution_levels`); False is the literal plug-in of the source.  The density shown
+    is the nearest proper one; functionals are evaluated as in `delta_method`.
     """
 
     level_rule: LevelRule = field(default_factory=Lepski)

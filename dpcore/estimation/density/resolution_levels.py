@@ -1,11 +1,11 @@
-"""All levels' estimates of one density: the rungs f^j0, f^{j0+1}, ... of the projection through the dual.
+"""Estimates of one density at all levels: the projections f^j0, f^{j0+1}, ... through the dual.
 
 Noisy features give unbiased inner products z_b of the density with each block of the basis.  The L2 projection on V_j is
-estimated by the sum over blocks b <= j - j0 of synthesis(b, j) z_b, so that f^l - f^j lives in the blocks between and levels
-are compared without overlap.  Source: [Szabo2024].
+estimated by the sum over blocks b <= j - j0 of synthesis(b, j) z_b.  So f^l - f^j lies in the blocks between j and l, and
+levels are compared without overlap.  Source: [Szabo2024].
 
-Blocks of a basis whose levels are not orthogonal are taken there first, all of them together, with their covariance (see
-`dual.to_orthogonal`): f^j is then the L2 projection of what they all say, for every such basis.
+If the levels of a basis are not orthogonal, all blocks are first transformed together, with their covariance (see
+`dual.to_orthogonal`); f^j is then the L2 projection of all of them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ from dpcore.mechanisms.bases.dual import to_orthogonal
 
 @dataclass(frozen=True, eq=False)
 class Rung:
-    """One level's estimate: raw and proper splines, and the covariance (K, K) of the raw coefficients.
+    """Estimate at one level: raw and proper splines, and the covariance (K, K) of the raw coefficients.
 
-    weights: (K, S), of the levels' average reports, whose sums the raw coefficients are but for a constant; None where nobody
-    said.
+    weights: (K, S), with which the raw coefficients are sums of the levels' average reports, up to a constant; None if unknown.
     """
 
     raw: Spline
@@ -39,11 +38,11 @@ class Rung:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ladder:
-    """Estimates at every level for which all blocks have reports.
+    """Estimates at every level whose blocks all have reports.
 
-    basis: one of orthogonal levels.  inner_products: per available block (K_b,), unbiased for <f, psi_bk>.
-    covariance: of all of them, stacked.  n: reports.  epsilon: natural-log units, of one report.
-    weights: (stacked, S), with which they are sums of the blocks' average reports, but for a constant.
+    basis: with orthogonal levels.  inner_products: per available block (K_b,), unbiased for <f, psi_bk>.
+    covariance: of all of them, stacked.  n: number of reports.  epsilon: natural-log units, of one report.
+    weights: (stacked, S), with which they are sums of the blocks' average reports, up to a constant.
     """
 
     basis: OrthogonalBasis
@@ -55,7 +54,7 @@ class Ladder:
 
     @property
     def levels(self) -> range:
-        """The levels there are estimates for, coarsest first."""
+        """Levels with an estimate, coarsest first."""
         j0 = self.basis.coarsest_level
         return range(j0, j0 + len(self.inner_products))
 
@@ -104,7 +103,7 @@ class Ladder:
 
 
 def build(measured: InnerProducts, epsilon: float, unit_mass: bool = True) -> Ladder:
-    """Return the ladder of reports of that epsilon; unit_mass: whether to use that the mass is one."""
+    """Return the ladder of reports of that epsilon; unit_mass: whether to condition on mass one."""
     oblique, covariance, weights, stacked = (
         measured.model.basis,
         measured.covariance,

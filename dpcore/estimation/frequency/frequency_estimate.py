@@ -244,7 +244,9 @@ class FrequencyEstimate(OfGroup):
         check_confidence(confidence)
         if self.answered is not self:
             if self._too_few_answered:
-                why = f"nearly all gave no answer: who gave one are too few to tell their numbers of {self.attribute}"
+                why = (
+                    f"the response rate of {self.attribute} is within three standard errors of 0; collect more reports"
+                )
                 return refused(functional, why, confidence)
             return self.answered.functional(functional, confidence)
         name, kind = str(functional), functional.kind
