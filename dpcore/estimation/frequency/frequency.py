@@ -1,4 +1,4 @@
-"""Frequencies of categories: unbiased, with their exact covariance, and their projection on what is possible."""
+"""Frequencies of categories: unbiased, with their exact covariance, and their projection on the simplex."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _PROJECTIONS = {"simplex": project_simplex, "isotonic": project_cumulative}
 
 @dataclass(frozen=True)
 class Frequency(Estimator):
-    """Unbiased frequencies from the statistics of a frequency oracle, and their projection on the possible ones.
+    """Unbiased frequencies from the statistics of a frequency oracle, and their projection on the simplex.
 
     From score sums s over n reports: raw = (s / n - other_mean) / (true_mean - other_mean); for k-ary randomized response
-    (m - q) / (p - q) with m the shares said [Warner1965].  The covariance is exact, at the projected frequencies.  Intervals
-    invert the score test, one category at a time [Wilson1927].  From the counts of any other finite channel: its inverse,
-    and n Cov(raw) = H (diag(m) - m m') H'.
+    (m - q) / (p - q) with m the reported proportions [Warner1965].  The covariance is exact, at the projected frequencies.
+    Intervals invert the score test, one category at a time [Wilson1927].  From the counts of any other finite channel: its
+    inverse, and n Cov(raw) = H (diag(m) - m m') H'.
 
     confidence: of the intervals, strictly between 0 and 1.
-    consistency: 'simplex', the nearest frequencies ("norm-sub"), or 'isotonic', for categories whose order means something:
-    those whose cumulative frequencies are the nearest nondecreasing ones.
+    consistency: 'simplex', the nearest frequencies ("norm-sub"), or 'isotonic', for ordered categories: those whose cumulative
+    frequencies are the nearest nondecreasing ones.
     """
 
     confidence: float = 0.95
@@ -47,7 +47,7 @@ class Frequency(Estimator):
     def estimate(self, aggregate: Any, attribute: str, given: str | None = None) -> FrequencyEstimate:
         """Return the attribute's frequencies.
 
-        Raises NotEstimable without reports, SchemeError for an attribute that is no category, or `given`.
+        Raises NotEstimable without reports, SchemeError for an attribute without categories, or with `given`.
         """
         described = aggregate.scheme.attributes[attribute]
         model = described.mechanism.model()

@@ -1,4 +1,4 @@
-"""The estimate of a categorical attribute: its frequencies, proper ones shown, unbiased ones beside them."""
+"""The estimate of a categorical attribute: its frequencies, proper ones shown, unbiased ones stored beside them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Spread:
         return float(self.own @ gradient**2 + common @ self.weights @ common)
 
     def design_effect(self, gradient: np.ndarray) -> float | None:
-        """Return that variance over the one that as many reports have which all count the same; None where they do."""
+        """Return the variance over that of the same number of equally weighted reports; None for equal weights."""
         return None
 
     @property
@@ -72,14 +72,14 @@ class FrequencyEstimate(OfGroup):
     """The frequencies of a categorical attribute, in the order of its categories; arrays have shape (k,).
 
     values: a projection of `raw`: nonnegative, sum one.  raw: unbiased; may be negative.
-    low, high: pointwise intervals of frequencies from 0 to 1, which end where a test against the best of them rejects, and are
-    moved where needed so that `values` are not at their limits (`moved`).
-    spread: the covariance of raw, at `values`.  n: reports used.  numbers: the categories' numbers, or None.
-    union_interval: None where categories are not alike, whose unions have intervals of `spread`.
+    low, high: pointwise intervals within [0, 1], whose limits are where a test against the best possible frequency rejects,
+    moved where needed to contain `values` (`moved`).
+    spread: the covariance of raw, at `values`.  n: number of reports.  numbers: the categories' numbers, or None.
+    union_interval: None if categories are not exchangeable; unions then have intervals by `spread`.
     sensitivities: (k,), how far malicious clients can move each of raw per share of them (`Sensitivity`), exact.
-    exposure: what one report can do to numbers made of raw.  reading: (k, S), the weights of the average reports in raw, where
-    they are no inverse of what is reported.
-    beliefs: what was averaged over and how much each counts, the most first, where the law was believed to be of some kind.
+    exposure: the effect of one report on functionals of raw.  reading: (k, S), the weights of the average reports in raw,
+    unless they invert the reported frequencies.
+    beliefs: the models averaged over with their weights, best first, for a distribution on support points.
     """
 
     attribute: str
@@ -121,9 +121,9 @@ class FrequencyEstimate(OfGroup):
         return np.where(numbers[place] == x, shares[place], 0.0)
 
     def cdf(self, x: Any) -> np.ndarray:
-        """Return the share of numbers at or below x (any shape), of `values`, among those who gave an answer.
+        """Return the proportion of numbers at or below x (any shape), of `values`, among respondents.
 
-        Raises SchemeError where the categories have no numbers.
+        Raises SchemeError if the categories have no numbers.
         """
         numbers, shares = self._law
         below = np.concatenate([[0.0], np.minimum(np.cumsum(shares), 1.0)])
@@ -140,7 +140,7 @@ class FrequencyEstimate(OfGroup):
 
     @cached_property
     def _law(self) -> tuple[np.ndarray, np.ndarray]:
-        """The categories' numbers, rising and each once, and the shares that are shown of them."""
+        """The distinct numbers of the categories in ascending order, and the proportions shown of them."""
         if self.numbers is None:
             raise SchemeError(f"the categories of {self.attribute} have no numbers; give `values` in the scheme")
         numbers, places = np.unique(np.asarray(self.numbers, dtype=np.float64), return_inverse=True)
@@ -177,20 +177,21 @@ class FrequencyEstimate(OfGroup):
         return moved(self.values, low, high, 0.0, 1.0)
 
     def interval(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, shapes (k,), each of which holds one category's frequency with that confidence.
+        """Return lower and upper limits, shapes (k,), of pointwise intervals.
 
-        Around `raw` and uncut: they may reach below 0 or above 1, and `values` may lie outside them.
+        Around `raw` and not clipped: they may reach below 0 or above 1, and `values` may lie outside them.
         """
         check_confidence(confidence)
         return self.intervals(normal_quantile(confidence))
 
     def simultaneous(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, shapes (k,), within [0, 1], that hold all frequencies at once with that confidence.
+        """Return lower and upper limits, shapes (k,), within [0, 1], of simultaneous intervals.
 
-        Each interval has confidence c^(1/k): for normal errors, however they are correlated, all hold with at least c
-        [Sidak1967].  Errors of different categories are all but uncorrelated, so that for k above a few nothing is lost.
-        They therefore also hold for categories that were selected for their estimates, such as the largest.  Those of a
-        frequency oracle contain the exact binomial ones [ClopperPearson1934].
+        Each interval has confidence c^(1/k): for normal errors with any correlation, all cover jointly with at least c
+        [Sidak1967].
+        Errors of different categories are nearly uncorrelated, so that for more than a few categories nothing is lost.  They
+        also cover categories selected by their estimates, such as the largest.  Those of a frequency oracle contain the exact
+        binomial ones [ClopperPearson1934].
         """
         check_confidence(confidence)
         return self.intervals.simultaneous(confidence)
@@ -205,7 +206,7 @@ class FrequencyEstimate(OfGroup):
         return float((1 - self.values @ self.values) / self.spread.variances.sum())
 
     def draw(self, n: int, random: Source) -> np.ndarray:
-        """Return n >= 0 categories, shape (n,), drawn from the frequencies that are shown."""
+        """Return n >= 0 categories, shape (n,), drawn from the frequencies shown."""
         check_within(0, 10**9, n=n)
         return random.generator().choice(
             np.array(self.categories, dtype=object), size=n, p=self.values / self.values.sum()
@@ -237,9 +238,9 @@ class FrequencyEstimate(OfGroup):
         """Return a functional of the categories' numbers, such as Mean(), with its interval, or a refusal.
 
         value = L(raw) - tr(Q S), the second-order bias removed (Q half the second derivative, S the covariance);
-        SE^2 = g' S g, g the gradient.  Of a quantile the band of the distribution function is inverted.  The value of a share
-        or a quantile is that of `values`, and the interval is moved where needed to contain it.
-        Where silence is an answer, the numbers are of those who gave one.
+        SE^2 = g' S g, g the gradient.  A quantile inverts the band of the distribution function.  The value of a proportion or
+        a quantile is that of `values`, and the interval is moved where needed to contain it.
+        If nonresponse is an answer, functionals describe the respondents.
         """
         check_confidence(confidence)
         if self.answered is not self:
@@ -305,9 +306,9 @@ class FrequencyEstimate(OfGroup):
 
     @cached_property
     def answered(self) -> FrequencyEstimate:
-        """The law of those whose answer is a number, where silence is one, the last of the categories; else itself.
+        """The distribution of the respondents, if nonresponse is the last category; else itself.
 
-        q = p / s, s the share of all answers that are numbers: its derivative is (I - q 1') / s.
+        q = p / s, s the response rate: its derivative is (I - q 1') / s.
         """
         k = len(self.numbers or ())
         if self.numbers is None or k == len(self.categories):
@@ -330,20 +331,20 @@ class FrequencyEstimate(OfGroup):
 
     @property
     def _too_few_answered(self) -> bool:
-        """Whether the share of those whose answer is a number, by which theirs are divided, is not surely above 0."""
+        """Whether the response rate, the divisor of the respondents' frequencies, is within three standard errors of 0."""
         gave = np.arange(len(self.categories)) < len(self.numbers or ())
         return float(self.raw[gave].sum()) <= constants.CLEAR_ERRORS * float(
             np.sqrt(max(0.0, self.spread.along(gave.astype(float))))
         )
 
     def share_of(self, categories: Sequence[str], confidence: float = 0.95) -> FunctionalEstimate:
-        """Return the share of a union of categories, one or more, with an interval of their joint covariance.
+        """Return the proportion of a union of categories, one or more, with an interval by their joint covariance.
 
-        value = sum_A raw - s (sum raw - 1), s the union's part of all k categories: `raw` moved by the same everywhere so that
-        it sums to one, and then cut to [0, 1], its interval with it.  Of all categories it is 1, and what a union has its
-        complement has not.  So it is surer than raw alone: by sqrt(1 - s), where a report says each category by itself.
-        SE^2 = w' S w, w = 1 - s in the union and -s elsewhere.  The interval inverts the score test, as one category's does.
-        plug_in: the sum of `values`.  Raises SchemeError for a category that there is not, or none.
+        value = sum_A raw - s (sum raw - 1), s the union's share of all k categories: `raw` shifted equally to sum to one, then
+        clipped to [0, 1] with its interval.  It is 1 for all categories, and complements add up to 1.  It is more precise than
+        raw alone, by sqrt(1 - s) if a report describes each category separately.
+        SE^2 = w' S w, w = 1 - s in the union and -s elsewhere.  The interval inverts the score test, as for one category.
+        plug_in: the sum of `values`.  Raises SchemeError for an unknown category, or none.
         """
         check_confidence(confidence)
         if isinstance(categories, str) or not categories:
@@ -372,7 +373,7 @@ class FrequencyEstimate(OfGroup):
         )
 
     def sensitivity(self, functional: Any) -> Sensitivity | None:
-        """Return how far malicious clients can move a functional of the categories' numbers; None where it is refused."""
+        """Return how far malicious clients can move a functional of the categories' numbers; None if it is refused."""
         if self.answered is not self:
             return None if self._too_few_answered else self.answered.sensitivity(functional)
         if self.exposure is None or self.numbers is None or functional.refuses_probabilities() is not None:

@@ -1,10 +1,10 @@
-"""Intervals of the shares of categories: of single ones, within what is possible, and of those that were selected.
+"""Intervals of proportions: of single categories, within the possible range, and of selected ones.
 
 The interval of a single category covers with its confidence if the category was chosen before the estimates were seen.  The
 largest estimates tend to have the largest positive errors: of 2,000 equal shares the 30 largest lie two or more standard errors
-above the truth.  Simultaneous intervals cover all k shares together with the stated confidence, and so cover any selection of
-them, by whatever rule it was made.  Intervals with a controlled false coverage rate are shorter, but
-cover a stated fraction only on average over selections [BenjaminiYekutieli2005].
+above the truth.  Simultaneous intervals cover all k shares jointly with the stated confidence, and so any selection of them, by
+whatever rule.  Intervals with a controlled false coverage rate are shorter, but cover a stated fraction only on average over
+selections [BenjaminiYekutieli2005].
 """
 
 from __future__ import annotations
@@ -91,11 +91,11 @@ class ScoreIntervals:
 
 
 def within_bounds(intervals: Intervals, raw: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends, shapes (k,), of the possible frequencies that a test does not reject against the best possible one.
+    """Return the limits, shapes (k,), of the possible frequencies that a test does not reject against the best possible one.
 
-    f in [0, 1] is kept where T(f) - T(f*) <= deviations^2, T the squared distance from raw in standard errors and f* the
-    possible frequency of least T, raw itself or a bound.  So an interval is never empty, its ends move without a jump as
-    reports do, and it holds at least what the uncut one does [FeldmanCousins1998].
+    f in [0, 1] belongs to the interval if T(f) - T(f*) <= deviations^2, T the squared distance from raw in standard errors and
+    f* the possible frequency of least T, raw itself or a bound.  So an interval is never empty, its limits are continuous in
+    the reports, and it contains the possible part of the interval that is not clipped [FeldmanCousins1998].
     """
     low, high = intervals(np.hypot(deviations, intervals.deviations(np.clip(raw, 0.0, 1.0))))
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)

@@ -1,9 +1,9 @@
-"""A corrected functional, and what it errs by because values within a cell give the same reports, or sit at few points.
+"""Corrected functionals, with the error due to binning and to discrete values.
 
-A quantile, or a point at which a density is asked for, errs as if it were anywhere in a cell around it; a share that ends
-within a cell by what that cell may do.  Integrals of smooth weights do not: what they leave within a cell is of second order.
-How far a cell may bend is seen from the law: one that fills many cells is smooth within each.  Values at points may be anywhere
-in what a point stands for, and intervals hold all of it.
+Values within one input cell have the same reports.  A quantile, or the density at a point, may be anywhere in the cell around
+it; a proportion whose limit lies within a cell has the error of the cell's own distribution.  For integrals of smooth weights
+the error within cells is of second order.  How far a density changes within a cell follows from its width: one that fills many
+cells is smooth within each.  Discrete values may be anywhere in a cell, and intervals cover all of it.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.functionals import Expansion, Influence
 
 _FEW_CELLS = (
-    "the values lie in so few input cells that counted ones cannot be told from a density; ask for shares or quantiles, or "
+    "the values lie in too few input cells to distinguish a density from discrete values; ask for proportions or quantiles, or "
     "narrow the bounds"
 )
 _NO_DENSITY = (
-    "the values sit at few points, as far as reports can tell, and have no density; ask for shares or quantiles"
+    "the reports suggest values concentrated on few points, without a density; ask for proportions or quantiles"
 )
 _ENDLESS = (
-    "at an end of the range the density may be a single value or grow beyond all bounds, as far as reports can tell; ask for "
-    "shares, quantiles or moments"
+    "the reports do not exclude a point mass or an unbounded density at an end of the range; ask for "
+    "proportions, quantiles or moments"
 )
 
 
@@ -37,7 +37,7 @@ _ENDLESS = (
 class Corrected:
     """A corrected functional; share: of the variance that is of second order.
 
-    missing: times the reports that would do, where its second-order term is too large; 0 where it is not.
+    missing: required reports as a multiple of the present ones, if the second-order term is too large; else 0.
     """
 
     value: float
@@ -48,7 +48,7 @@ class Corrected:
     missing: float = 0.0
 
     def widened(self, spread: float, confidence: float) -> Corrected:
-        """Return the same with an error more, of standard deviation `spread`."""
+        """Return it with an additional independent error of standard deviation `spread`."""
         more = normal_quantile(confidence) * spread
         low = self.value - float(np.hypot(self.value - self.low, more))
         high = self.value + float(np.hypot(self.high - self.value, more))
@@ -57,44 +57,44 @@ class Corrected:
 
 @dataclass(frozen=True)
 class Cells:
-    """The input cells that a density was seen through; inputs: how many."""
+    """The input cells through which a density was observed; inputs: their number."""
 
     inputs: int
     density: DensityOnInterval
 
     @property
     def bend(self) -> float:
-        """The part of a cell's mass, or of its width, that its own law may move, 0..1.
+        """Largest share of a cell's mass, or of its width, that the distribution within the cell may move, 0..1.
 
-        A normal law of deviation s changes by 3 / s of itself over a unit of width three deviations out, and has .4 / s of its
-        mass on a unit at its mode: by 8 times the share of the fullest cell.
+        A normal distribution of deviation s changes by 3 / s of itself over a unit of width three deviations out, and has mass
+        .4 / s on a unit at its mode: the change is 8 times the share of the fullest cell.
         """
         return min(1.0, constants.TAIL * self._fullest)
 
     @property
     def is_full(self) -> bool:
-        """Whether one of many holds so much that its values may be a single one: a density of them could be anything."""
+        """Whether one cell holds so much mass that its values may be a single one, which leaves the density undetermined."""
         return self._fullest >= max(1 / constants.MIN_SUPPORT, constants.TAIL / self.inputs)
 
     @property
     def are_few(self) -> bool:
-        """Whether they hardly tell an atom from the coarsest span's B-splines: a finer span may tell more."""
+        """Whether so few cells hardly distinguish a point mass from the coarsest span's B-splines."""
         return self.inputs < 2 ** (constants.COARSEST_LEVEL + 1) + constants.DEGREE
 
     @property
     def inner(self) -> np.ndarray:
-        """Where the first cell ends and the last one begins, (2,)."""
+        """Upper limit of the first cell and lower limit of the last, (2,)."""
         own = self.density.width / self.inputs
         return np.array([self.density.lower + own, self.density.upper - own])
 
     def is_hidden(self, x: np.ndarray) -> np.ndarray:
-        """Return whether x (n,) lies within an end cell, where an atom may be: what a finer span says there nobody has seen."""
+        """Return whether x (n,) lies within an end cell, where a point mass may be and a finer span sees nothing."""
         begin, end = self.inner
         return ((self.density.lower < x) & (x < begin)) | ((end < x) & (x < self.density.upper))
 
     @cached_property
     def masses(self) -> np.ndarray:
-        """What each cell has of the continuous part, (inputs,)."""
+        """Mass of the continuous part in each cell, (inputs,)."""
         below = self._below(np.linspace(self.density.lower, self.density.upper, self.inputs + 1))
         below[0] = self.density.atoms[0]
         return np.maximum(np.diff(below), 0.0)
@@ -105,11 +105,11 @@ class Cells:
 
     @property
     def width(self) -> float:
-        """The standard deviation of where in its cell a value is."""
+        """Standard deviation of a value's place within its cell."""
         return self.bend * self.density.width / self.inputs / 12**0.5
 
     def spread(self, influence: Influence) -> float:
-        """Return the standard deviation of T(f) for what its points, and the jumps of its weight, look at within cells."""
+        """Return the standard deviation of T(f) due to the places within cells of its points and of the jumps of its weight."""
         parts = []
         for order, at, c in influence.points:
             half = self.density.width / self.inputs / 2
@@ -122,10 +122,10 @@ class Cells:
         return float(np.linalg.norm(parts))
 
     def shares(self, x: np.ndarray) -> np.ndarray:
-        """Return the standard deviation of the share at or below x (n,), whose cell's law is its own, (n,).
+        """Return the standard deviation of the proportion at or below x (n,) due to the distribution within x's cell, (n,).
 
-        At an end of a cell nothing is left open.  Between, a law drawn as widely as beliefs go, Dirichlet's of one
-        observation, has the variance s (1 - s) / 2 of the cell's mass squared at the part s of its width.
+        It vanishes at cell limits.  Between them, a prior as wide as Dirichlet's of one observation gives the variance s (1 -
+        s) / 2 of the cell's mass squared at the part s of its width.
         """
         lower, width = self.density.lower, self.density.width
         place = np.clip((x - lower) / width * self.inputs, 0.0, self.inputs)
@@ -135,12 +135,12 @@ class Cells:
         return np.asarray(self.bend * (high - low) * np.sqrt(part * (1 - part) / 2))
 
     def _below(self, x: np.ndarray) -> np.ndarray:
-        """The share at or below x but for the atom at upper."""
+        """The proportion at or below x without the point mass at upper."""
         return np.asarray(self.density.cdf(np.minimum(x, np.nextafter(self.density.upper, -np.inf))))
 
 
 def check_density(expansion: Expansion, cells: Cells, evidence: Discreteness) -> None:
-    """Raise NotEstimable for what a density alone has, where there may be none, or none that is bounded."""
+    """Raise NotEstimable for functionals of a density if there may be no density, or an unbounded one."""
     is_curved = expansion.curvature is not None and not expansion.influence.of_law
     if is_curved and cells.is_full:
         raise NotEstimable(_FEW_CELLS)

@@ -1,8 +1,8 @@
-"""Intervals that hold for every density whose second derivative is as small as was said, and whether reports contradict that.
+"""Intervals valid for every density with a stated bound on its second derivative, and a test of the bound.
 
-A linear number has the shortest interval of fixed length that counts the worst bias over the class (`smoothness_class`).  A
-quantile is where such an interval of the distribution function holds t; quadratic numbers are in `quadratic_functionals`.
-Nothing is found out about smoothness: a stated bound that is wrong makes the interval wrong.
+A linear functional has the shortest interval of fixed length that includes the worst bias over the class (`smoothness_class`).
+A quantile inverts such intervals of the distribution function; quadratic functionals are in `quadratic_functionals`.
+Smoothness is not estimated: under a wrong bound the interval does not cover.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from dpcore.estimation.inference.smoothness_class import Linear, SmoothClass
 from dpcore.functionals import Atom, Functional, Quantile
 
 _SECOND = "a bound on the second derivative does not bound that derivative; ask for one of a lower order"
-_NO_DENSITY = "it is assumed that values have a density, and reports tell some at a bound from one; widen the bounds"
-_CURVED = "intervals under an assumption are of linear and quadratic numbers and of quantiles"
+_NO_DENSITY = "the reports show a point mass at a bound, and the assumption is of a density; widen the bounds"
+_CURVED = "intervals under an assumption exist for linear and quadratic functionals and for quantiles"
 
 
 @dataclass(frozen=True, eq=False)
 class Assumed:
-    """Numbers of a density with |f''|_2 at most a bound; posterior: the fit, whose noise is taken."""
+    """Functionals of a density with |f''|_2 at most a bound; posterior: the fit that gives the noise."""
 
     posterior: Posterior
     smooth_class: SmoothClass
@@ -56,19 +56,19 @@ class Assumed:
         return inferred(functional, (value, error, low, high), bounds, confidence, plug_in, kind=ASSUMED)
 
     def density_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, (n,) each, of the density at x (n,), of each or of all points of the range at once."""
+        """Return lower and upper limits, (n,) each, of the density at x (n,), pointwise or simultaneous."""
         return self._band(self.smooth_class.features, x, confidence, simultaneous)
 
     def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, (n,) each, of the share at or below x (n,) likewise."""
+        """Return lower and upper limits, (n,) each, of the proportion at or below x (n,), pointwise or simultaneous."""
         return self._band(self.smooth_class.below, x, confidence, simultaneous)
 
     def shortest(
         self, along: Callable[[np.ndarray], np.ndarray], confidence: float, simultaneous: bool
     ) -> tuple[np.ndarray, float]:
-        """Return the t, (1,), at which the band of a curve is shortest on average, and the deviations that hold it at once.
+        """Return the t, (1,), with the shortest band on average, and the deviations of a simultaneous band.
 
-        By noise and M alone; along: of x (n,), the curve's weights of the splines, (n, K).
+        It depends on the noise and the bound alone; along: the curve's weights of the splines, (n, K), at x (n,).
         """
         curve, candidates = along(self.smooth_class.breakpoints), []
         for trade in constants.BAND_TRADES[:, None]:
@@ -82,7 +82,7 @@ class Assumed:
     def _band(
         self, along: Callable[[np.ndarray], np.ndarray], x: np.ndarray, confidence: float, simultaneous: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The band of a curve that is linear in the density; raises NotEstimable where there is no density."""
+        """Band of a curve that is linear in the density; raises NotEstimable if there is no density."""
         if len(self.posterior.detected_ends):
             raise NotEstimable(_NO_DENSITY)
         trade, deviations = self.shortest(along, confidence, simultaneous)
@@ -91,12 +91,12 @@ class Assumed:
         return here.value - half, here.value + half
 
     def evidence(self) -> Evidence:
-        """Return whether the reports contradict the bound.
+        """Return the test of the bound by the reports.
 
-        How much better rougher densities explain them than any of the class, in chi-squared and in its standard deviations over
-        rounds simulated of the density of the class that is nearest to what was observed: of those as rough as that, and many
-        times, the one that stands out most.  A density far beyond the bound lies in directions that one at twice the bound has
-        next to nothing of (`python -m tests.estimation.inference.test_assumption_power`).
+        The statistic is the gain in chi-squared of densities rougher than the bound, in standard deviations over rounds
+        simulated from the density of the class nearest to the data; the largest over several multiples of the bound.  A density
+        far beyond the bound differs from the class in directions that twice the bound hardly contains (`python -m
+        tests.estimation.inference.test_assumption_power`).
         """
         simulated, observed = self._gains(self._simulated[0]), self._gains(self.smooth_class.score[None])
         spread = np.maximum(simulated.std(axis=1, keepdims=True), 1e-300)
@@ -108,14 +108,14 @@ class Assumed:
 
     @cached_property
     def _simulated(self) -> tuple[np.ndarray, np.ndarray]:
-        """Scores of rounds, (m, K - 1), of the density of the class that is nearest to what was observed, and its w."""
+        """Scores of simulated rounds, (m, K - 1), of the density of the class nearest to the data, and its w."""
         smooth_class = self.smooth_class
         null = smooth_class.nearest(smooth_class.score[None])[0]
         noise = np.random.default_rng(constants.SEED).standard_normal((constants.SIMULATED_ROUNDS, len(null)))
         return smooth_class.seen * null + np.sqrt(smooth_class.seen) * noise, null
 
     def _gains(self, score: np.ndarray) -> np.ndarray:
-        """By how much densities so many times as rough are nearer to scores (m, K - 1), chi-squared, (times, m)."""
+        """Decrease of chi-squared of scores (m, K - 1) when the bound is multiplied, (multiples, m)."""
         within = self.smooth_class.distance(score, 1.0)
         return np.array([within - self.smooth_class.distance(score, times) for times in constants.ROUGHER])
 
@@ -130,7 +130,7 @@ class Assumed:
         return functional.refuses(density.lower, density.upper, density.degree)
 
     def _quantile(self, t: float, confidence: float) -> tuple[float, float, float, float]:
-        """Value, standard error, low and high: all x whose share below could be t, by intervals as at the fit's quantile."""
+        """Value, standard error, low and high: all x whose proportion below may be t, by intervals of that t."""
         x = self.smooth_class.breakpoints
         at = np.array([float(self.posterior.density.quantile(t))])
         trade = self.smooth_class.linear(self.smooth_class.below(at), confidence).trade
@@ -140,12 +140,12 @@ class Assumed:
 
 
 def _half(linear: Linear, confidence: float, deviations: float) -> np.ndarray:
-    """Half the length of a band: of each point's own interval, or the worst bias and so many deviations of its noise."""
+    """Half the length of a band: of each pointwise interval, or the worst bias and a number of deviations of the noise."""
     return linear.half(confidence) if np.isnan(deviations) else linear.bias + deviations * linear.deviation
 
 
 def under_bound(posterior: Posterior, second_derivative: float) -> Assumed:
-    """Return what is inferred where |f''|_2 is at most that, in the attribute's unit to the power -5/2."""
+    """Return the inference under |f''|_2 at most that, in the attribute's unit to the power -5/2."""
     density = posterior.density
     return Assumed(
         posterior,

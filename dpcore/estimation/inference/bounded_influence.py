@@ -1,7 +1,7 @@
-"""What a functional is corrected by where hardly anybody is: logarithms there have derivatives without a bound.
+"""Influence functions where a density is close to zero: logarithms have unbounded derivatives there.
 
-A correction by such a derivative is noise of places where nobody is.  It may be read at a density that is nowhere below a part
-of the uniform one; what the two derivatives differ by is then the posterior's to answer for (`one_step_correction`).
+A correction by an unbounded derivative is mostly noise.  It may be evaluated at a density bounded below by a share of the
+uniform one; the posterior then accounts for the difference of the two derivatives (`one_step_correction`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dpcore.functionals import Expansion, Functional, Influence
 
 
 def influences(functional: Functional, expansion: Expansion, density: DensityOnInterval) -> tuple[Influence, ...]:
-    """Return the derivatives to correct by: the expansion's own, then one with a bound where that may have none."""
+    """Return the derivatives for a correction: the expansion's own, and a bounded one if that may be unbounded."""
     if not functional.needs_positive:
         return (expansion.influence,)
     return expansion.influence, functional.expand(_NowhereScarce(density)).influence
@@ -25,7 +25,7 @@ def influences(functional: Functional, expansion: Expansion, density: DensityOnI
 
 @dataclass(frozen=True, eq=False)
 class _NowhereScarce:
-    """A density, nowhere below a part of the uniform one."""
+    """A density bounded below by a share of the uniform one."""
 
     whole: DensityOnInterval
 

@@ -2,26 +2,25 @@
 
     difference = left - right,    SE^2 = a^2 + b^2 - 2 rho a b,    a, b the standard errors
 
-Rounds and cohorts whose clients differ, or draw anew, are independent: rho = 0.  (Where a person takes part twice with fresh
-draws, what they have in common makes rho positive, and the difference surer than is said.)  Reports that memoization repeats
-from round to round are correlated by an amount nobody knows; the sum of variances is used and the result says so.
+Rounds and cohorts with different clients, or with new draws, are independent: rho = 0.  (A client who takes part twice with new
+draws makes rho positive, and the interval conservative.)  Memoization repeats reports and correlates rounds by an unknown
+amount; the sum of variances is used and the result has a remark.
 
-Two groups of one aggregate are made of the same reports with weights w and v, so that their errors have, m the reports by what
-they said,
+Two groups of one aggregate use the same reports with weights w and v.  Their errors have the correlation
 
     rho = tau sum w v m / sqrt(sum w^2 m  sum v^2 m),
 
-tau the correlation of what one report adds to either estimate before it is weighted; this takes what a report adds to vary as
-much whatever it said of the other attribute, which noise sees to.  For a mean or a share by one estimator at one level, both
-add the same and tau = 1.  For other functionals by one estimator at one level, a report adds to the first order int psi dh on
-one side and int phi dh on the other, psi and phi the influences at either density and h the estimate's error; the estimate
-itself is asked for the variances of both, of their sum and of their difference, and so tells tau.  The smaller rho of the two
-sides' answers is taken, less what variances that are not quite quadratic leave open.  Elsewhere nobody knows more than
-|tau| <= 1: the sign is taken that makes the difference least sure, and the result says so.  Second-order terms of the
-variances are counted as independent; their covariance is positive.
+m the reports by reported category, tau the correlation of one report's contributions before weighting.  This assumes that the
+variance of a contribution does not depend on the reported category, which noise ensures.  For a mean or a proportion by one
+estimator at one level, both contributions are equal and tau = 1.  For other functionals by one estimator at one level, a report
+contributes to first order int psi dh and int phi dh, psi and phi the influences at the two densities and h the estimate's
+error; tau follows from the estimator's variances of both, of their sum and of their difference.  The smaller rho of the two
+sides is used, less a margin for variances that are not quadratic.  Otherwise only |tau| <= 1 is known: the sign with the larger
+standard error is used, and the result has a remark.  Second-order terms of the variances count as independent; their covariance
+is positive.
 
-The interval's ends are those of [ZouDonner2008], which keep what each interval allows for beyond its standard error: with l, u
-the distances of the left one's ends and l', u' of the right one's, low = difference - sqrt(l^2 + u'^2 - 2 rho l u').
+The limits are those of [ZouDonner2008], which keep each interval's asymmetry: with l, u the distances of the left estimate to
+its limits and l', u' of the right one, low = difference - sqrt(l^2 + u'^2 - 2 rho l u').
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ _BOUND = "both groups are made of the same reports: the largest error that their
 class Comparison:
     """left minus right of a functional, in its unit, with an interval.
 
-    difference, standard_error, low, high, correlation: None where either side was refused, and reason says why.
-    correlation: of the two sides' errors, as it was counted.  confidence: of this interval alone.
-    reason: else a remark, or None where nothing is to be said.
+    difference, standard_error, low, high, correlation: None if either side was refused; `reason` then explains why.
+    correlation: of the two sides' errors, as used.  confidence: of this interval alone.
+    reason: otherwise a remark, or None.
     """
 
     functional: str
@@ -72,9 +71,9 @@ class Comparison:
 
     @property
     def deviations(self) -> float | None:
-        """How many standard errors lie between the difference and zero; None where it was refused.
+        """Number of standard errors between the difference and zero; None if it was refused.
 
-        They are those of the interval's end on zero's side, and so hold what it allows for beyond the standard error.
+        Measured by the limit on zero's side, which includes all errors that the interval allows for.
         """
         if self.difference is None or self.low is None or self.high is None:
             return None
@@ -106,12 +105,12 @@ def compare_frequencies(
     simultaneous: bool = False,
     memoised: bool = False,
 ) -> dict[str, Comparison]:
-    """Return category -> left's share minus right's, of two rounds or cohorts, each with an interval.
+    """Return category -> left's proportion minus right's, of two rounds or cohorts, each with an interval.
 
-    The shares are the unbiased ones, which may lie below zero: projections on what is possible err in a way that depends on
-    the number of reports, and would make two rounds of the same people differ.
-    simultaneous: whether all intervals hold at once with the confidence; each alone then has confidence^(1/k) [Sidak1967].
-    memoised: as in `compare`.  Raises SchemeError as it does, and for other categories.
+    The proportions are unbiased and may be negative: the error of projected ones depends on the number of reports, and would
+    make two rounds of the same population differ.
+    simultaneous: whether the intervals cover jointly; each then has confidence^(1/k) [Sidak1967].
+    memoised: as in `compare`.  Raises SchemeError as it does, and if categories differ.
     """
     check_confidence(confidence)
     _check_pair(left, right)
@@ -147,7 +146,7 @@ def _shares(estimate: FrequencyEstimate, confidence: float) -> list[FunctionalEs
 
 
 def related(left: Any, right: Any, functional: Any) -> tuple[float, str | None]:
-    """Return the correlation of the errors of a functional of two estimates, as far as it is known, and a remark or None.
+    """Return the correlation of the errors of a functional of two estimates, or a bound of it, and a remark or None.
 
     0 for two aggregates.  Raises SchemeError as `compare` does.
     """
@@ -183,9 +182,9 @@ class _Along(Functional):
 
 
 def _alignment(estimate: DensityEstimate, functional: Functional, one: Any, other: Any) -> tuple[float, float] | None:
-    """tau and how far it may be off: the correlation of an estimate's errors in a functional's influences at two densities.
+    """tau and its uncertainty: the correlation of an estimate's errors in a functional's influences at two densities.
 
-    None where there are no influences, or variances so far from quadratic ones that they say nothing.
+    None without influences, or if variances are far from quadratic.
     """
 
     def variance(influence: Influence) -> float:
@@ -243,7 +242,7 @@ def difference(
 ) -> Comparison:
     """Return the difference of two results of one functional and confidence.
 
-    correlation: of their errors to the first order; of all of them where a result does not say what share is of second order.
+    correlation: of their first-order errors, or of all errors of a result without a second-order share.
     Raises SchemeError where functional or confidence differ.
     """
     if (left.functional, left.confidence) != (right.functional, right.confidence):
@@ -289,7 +288,7 @@ def _together(a: float, b: float, correlation: float) -> float:
 
 
 def _of_weights(left: Sample, right: Sample, groups: tuple[Group | None, Group | None]) -> float:
-    """rho / tau of two estimates from one aggregate; -1, the worst for a difference, where nobody knows."""
+    """rho / tau of two estimates from one aggregate; -1, the most conservative value, if unknown."""
     weights = [sample.weights for sample in (left, right)]
     reported = next((sample.reported for sample in (left, right) if sample.reported is not None), None)
     attributes = {group.attribute for group in groups if group is not None}

@@ -1,4 +1,4 @@
-"""Bands: standard errors along a curve, the deviations that hold all of it at once, and the inversion of a cdf's band."""
+"""Bands: standard errors along a curve, critical values of simultaneous bands, and the inversion of a cdf's band."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpcore.functionals import Functional
 
 
 def root(covariance: np.ndarray) -> np.ndarray:
-    """Return S^{1/2}, (K, K), whose product with its transpose is S (K, K); what rounding made negative counts as zero."""
+    """Return S^{1/2}, (K, K), whose product with its transpose is S (K, K); negative eigenvalues count as zero."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
@@ -54,8 +54,8 @@ def critical_value(features: np.ndarray, covariance: np.ndarray, confidence: flo
 def simulated_critical_value(covariance: np.ndarray, confidence: float) -> float:
     """Return c with P(max |Z_i| <= c) = confidence, Z normal with the correlations of a covariance (n, n), by simulation.
 
-    By one seed, and not below the pointwise value.  For what is no curve: neighbours here may be hardly correlated, and the
-    length of the path between them, which the tube formula takes, too long.
+    With a fixed seed, and at least the pointwise value.  For points that form no curve: neighbours may be hardly correlated,
+    and the tube formula would use too long a path.
 
     >>> round(simulated_critical_value(np.ones((5, 5)), 0.95), 1)
     2.0
@@ -68,9 +68,9 @@ def simulated_critical_value(covariance: np.ndarray, confidence: float) -> float
 
 
 def within(value: float, low: float, high: float, least: float, most: float) -> tuple[float, float, float]:
-    """Return value, low and high with the value brought into [least, most], its interval with it, and then cut to the range.
+    """Return value, low and high after shifting the value and its interval into [least, most] and clipping to the range.
 
-    A value outside what is possible says that its error is large, and must not leave an interval of no length.
+    An impossible value indicates a large error, and must not leave an interval of length zero.
 
     >>> within(1.5, 1.25, 1.75, 0.0, 1.0)
     (1.0, 0.75, 1.0)
@@ -90,10 +90,10 @@ def inferred(
     kind: str = "",
     second_order: float | None = None,
 ) -> FunctionalEstimate:
-    """Return a functional with its interval, brought into the range that it can have.
+    """Return a functional with its interval, shifted into its possible range.
 
-    found: value, standard error, low and high.  bounds: the range's ends.  plug_in: of the density shown.  kind: the
-    functional's own, where none is said.
+    interval: value, standard error, low and high.  bounds: of the range.  plug_in: of the density shown.  kind: by default the
+    functional's own.
     """
     value, error, low, high = interval
     value, low, high = within(value, low, high, *bounds)
@@ -119,8 +119,8 @@ def invert_band(
 ) -> tuple[float, float, float, float]:
     """Return value, standard error, low and high of the t-quantile of a cdf known at x, (n,), up to standard errors (n,).
 
-    low and high end {x: |F(x) - t| <= z SE(x)}; the value is halfway between the first and the last x with F(x) = t; the
-    standard error is the interval's half-width over z.
+    low and high are the ends of {x: |F(x) - t| <= z SE(x)}; the value is halfway between the first and the last x with F(x) =
+    t; the standard error is the interval's half-width over z.
     """
     z = normal_quantile(confidence)
     above, below = cdf + z * errors, cdf - z * errors

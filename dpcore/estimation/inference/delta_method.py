@@ -5,14 +5,14 @@ half its second derivative at p.  Then
 
     value = L(p) + T(r - p) + Q(r - p) - tr(Q S),      SE^2 = t' S t + 2 tr((Q S)^2),      t_i = T(N_i),
 
-which is L(r) for a linear functional and the unbiased L(r) - tr(Q S) for a quadratic one, whatever p.  Where the second term
-of SE^2 exceeds a tenth of the first, low and high are quantiles of the law of t' x + x' Q x - tr(Q S), x ~ N(0, S), else
-value -+ z SE.  A functional with a remainder is refused where the second-order term, or its standard deviation, exceeds the
-first-order error: the expansion then says nothing.
+which is L(r) for a linear functional and the unbiased L(r) - tr(Q S) for a quadratic one, for every p.  If the second term of
+SE^2 exceeds a tenth of the first, low and high are quantiles of t' x + x' Q x - tr(Q S), x ~ N(0, S), else value -+ z SE.  A
+functional with a remainder is refused if its second-order term, or the standard deviation of that, exceeds the first-order
+error: the expansion is then not accurate.
 
-Where the data chose the level, the one that balances bias and noise of the whole curve, functionals keep a bias that intervals
-would not cover: they are corrected as `one_step_correction` says, through the likelihood of what was observed.  Bands are
-centred one level finer.  What is described above serves a level that somebody fixed.
+A level chosen by the data balances bias and noise of the whole curve; functionals keep a bias that intervals would not cover.
+They are corrected as in `one_step_correction`, through the likelihood of the data, and bands are centred one level finer.  The
+formulas above are for a fixed level.
 Source: [Szabo2024] for the plug-in; debiasing, intervals and refusal are ours.
 """
 
@@ -44,12 +44,12 @@ from dpcore.functionals import Expansion, Functional, Quantile
 class DeltaMethod:
     """The inference of one density estimate.
 
-    shown: the rung of the density.  rung: where bands are centred and functionals linearised.
-    likelihood: makes that of what was observed.  space: the law of the input cells to start from, (inputs,), and the masses of
-    a basis there, (inputs, K), by which the fit is judged (`goodness_of_fit.of_space`); without it the rung's own: what
-    is finer than that, and the mass, are left over to judge by.
+    shown: the rung of the density.  rung: the centre of bands, where functionals are linearised.
+    likelihood: makes the likelihood of the data.  space: the fitted distribution of the input cells, (inputs,), and the masses
+    of a basis, (inputs, K), by which goodness of fit is judged (`goodness_of_fit.of_space`); by default the rung's own, against
+    finer functions and the mass.
     is_corrected: whether functionals are one-step corrected, since the data chose the level; else they are linearised.
-    is_linear: whether the raw coefficients are sums of the reports with weights that no report moves.
+    is_linear: whether the raw coefficients are linear in the reports.
     """
 
     shown: Rung
@@ -60,11 +60,11 @@ class DeltaMethod:
     is_linear: bool = False
 
     def goodness(self) -> GoodnessOfFit | None:
-        """Return how the fit explains what was observed, None where nothing is left to judge it by."""
+        """Return the goodness of fit, None without degrees of freedom."""
         return goodness_of_fit.of_space(self._seen, *self._space)
 
     def discreteness(self) -> Discreteness | None:
-        """Return whether values sit at few points; None where functionals are linearised."""
+        """Return whether values are concentrated on few points; None where functionals are linearised."""
         return None if self._corrected is None else self._corrected.discreteness
 
     @property
@@ -77,7 +77,7 @@ class DeltaMethod:
 
     @property
     def raw(self) -> Spline:
-        """The raw density that bands are centred on."""
+        """The raw density at the centre of bands."""
         return self.rung.raw
 
     @property
@@ -94,7 +94,7 @@ class DeltaMethod:
         return _around(self.raw.cdf(x), self.raw.cumulative_features(x), self.covariance, deviations)
 
     def critical_value(self, confidence: float) -> float:
-        """Return the deviations that hold the whole density at once."""
+        """Return the deviations of a simultaneous band of the density."""
         x = np.linspace(
             self.raw.lower, self.raw.upper, max(constants.MIN_CELLS, constants.CELLS_PER_PIECE << self.raw.level) + 1
         )
@@ -117,7 +117,7 @@ class DeltaMethod:
         return inferred(functional, interval, bounds, confidence, plug_in, second_order=share)
 
     def influence(self, functional: Functional) -> tuple[np.ndarray, bool] | None:
-        """Return the weights of the average reports, (S,), and whether they are all of it: a linear functional's own."""
+        """Return the weights of the average reports, (S,), and whether the estimate is exactly linear in them."""
         if self._corrected is not None:
             return self._corrected.influence(functional)
         rung = self.rung
@@ -221,10 +221,10 @@ def _second_order(functional: Functional, rung: Rung, confidence: float) -> tupl
 
 
 def _remainder_near_zero(functional: Functional, expansion: Expansion, point: _AboveNoise) -> float:
-    """What the expansion leaves out if the density vanishes wherever it cannot be told from zero.
+    """The remainder of the expansion if the density vanishes wherever it is within its noise of zero.
 
-    There the density lies somewhere between zero and its noise, and the remainder between this number and about zero:
-    the value is set halfway and the interval widened by the half.
+    There the density lies between zero and its noise, and the remainder between this value and about zero: the estimate is set
+    halfway and the interval widened by the half.
     """
     vanishing = point.vanishing
     step = _Difference(vanishing, point)
@@ -250,7 +250,7 @@ class _Difference:
 
 @dataclass(frozen=True, eq=False)
 class _AboveNoise:
-    """The proper density, nowhere below its own noise: logarithms and powers of less would be of noise."""
+    """The proper density bounded below by its own noise, for logarithms and powers."""
 
     rung: Rung
     is_vanishing: bool = False

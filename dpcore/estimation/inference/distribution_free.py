@@ -1,15 +1,15 @@
-"""Intervals that hold whatever the law of the values: shares, quantiles, moments, and a band of the distribution function.
+"""Intervals valid for every distribution of the values: proportions, quantiles, moments, and the band of the cdf.
 
-Of weights g of what was observed, y, the mean is E g'y = sum_c v_c p_c, v = A'g, whatever law p the input cells have.  So a
-number int w dF lies with the stated confidence in
+Weights g of the data y have the mean E g'y = sum_c v_c p_c, v = A'g, for every distribution p of the input cells.  So a
+functional int w dF lies with the stated confidence within
 
-    g'y -+ z sd(g'y)   and beyond by   [min_c (inf_c w - v_c), max_c (sup_c w - v_c)],
+    g'y -+ z sd(g'y),   extended by   [min_c (inf_c w - v_c), max_c (sup_c w - v_c)],
 
-inf_c and sup_c over the values of a cell, of whose place in it nothing is known.  The g are those of least variance, at the
-uniform law, whose v is a target.  A share's w falls from 1 to 0 at once, which no report tells well: its upper limit has a
-target that falls over a ramp beginning there, its lower limit one over a ramp ending there, and F(x) <= F(y) for x <= y is all
-that is used.  Edges and ramps are those whose limits are closest where values are uniform: of scheme and n alone, never of what
-was observed.  Taken for granted is that sums over many reports are normal, with the variance that they are seen to have.
+inf_c and sup_c over the values of a cell, whose place in it is unknown.  The g have the least variance at the uniform
+distribution among those whose v is closest to a target.  A proportion's w falls from 1 to 0 in a step, which reports do not
+resolve: the target of its upper limit falls over a ramp that begins there, of its lower limit over one that ends there, using
+only F(x) <= F(y) for x <= y.  Edges and ramps minimise the interval's length at uniform values: they depend on scheme and n
+alone, never on the data.  The assumption is that sums over many reports are normal, with the observed variance.
 """
 
 from __future__ import annotations
@@ -31,20 +31,18 @@ from dpcore.functionals import Atom, Cdf, Functional, Mean, Moment, Probability,
 
 SHARES = Cdf | Probability | Atom
 _OFFERED = Mean | Moment | Variance | SHARES | Quantile
-_CURVED = (
-    "intervals that hold whatever the law are of shares, quantiles, moments and the variance; ask for one of those"
-)
+_CURVED = "distribution-free intervals exist for proportions, quantiles, moments and the variance; ask for one of those"
 
 
 @dataclass(frozen=True, eq=False)
 class DistributionFree:
-    """What reports say of any law on [lower, upper]; density: what is shown, of which plug-ins are."""
+    """Inference valid for every distribution on [lower, upper]; density: the one shown, for plug-in values."""
 
     likelihood: Likelihood
     density: DensityOnInterval
 
     def estimate(self, functional: Functional, confidence: float) -> FunctionalEstimate:
-        """Return the functional with an interval that holds whatever the law, or a refusal."""
+        """Return the functional with an interval valid for every distribution, or a refusal."""
         lower, upper = self.density.lower, self.density.upper
         reason = functional.refuses(lower, upper)
         if reason is not None or not isinstance(functional, _OFFERED):
@@ -55,7 +53,7 @@ class DistributionFree:
         return inferred(functional, interval, bounds, confidence, plug_in, kind=DISTRIBUTION_FREE)
 
     def interval(self, functional: Functional, confidence: float) -> tuple[float, float, float]:
-        """Return low, high and the standard error of an offered functional, not cut to its range."""
+        """Return low, high and standard error of an offered functional, not clipped to its range."""
         z = normal_quantile(confidence)
         if isinstance(functional, Quantile):
             low, high = self._quantile(functional.t, confidence)
@@ -73,8 +71,8 @@ class DistributionFree:
     ) -> Corrected:
         """Return the distribution-free estimate if the smooth one is missing, invalid or longer; else return the smooth one.
 
-        is_discrete: whether reports say that the values are discrete, so that the smooth one is invalid.  Value, standard error
-        and choice are the same at every confidence.
+        is_discrete: whether the values are discrete, so that the smooth one is invalid.  Value, standard error and choice are
+        the same at every confidence.
         """
         low, high, _ = self.interval(functional, constants.CONFIDENCE)
         value, error = (low + high) / 2, (high - low) / (2 * normal_quantile(constants.CONFIDENCE))
@@ -90,11 +88,11 @@ class DistributionFree:
         return (high - low) / (2 * normal_quantile(constants.CONFIDENCE))
 
     def band(self, x: np.ndarray, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, (n,) each, of the share at or below each x (n,), so many standard errors to either side."""
+        """Return lower and upper limits, (n,) each, of the proportion at or below x (n,), `deviations` to either side."""
         return self._within_range(x, *self._shares.at(self._place(x), deviations))
 
     def cdf_band(self, x: np.ndarray, confidence: float, simultaneous: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, (n,) each, of the share at or below x (n,): of each, or of all that there are at once."""
+        """Return lower and upper limits, (n,) each, of the proportion at or below x (n,), pointwise or simultaneous."""
         if not simultaneous:
             return self.band(x, normal_quantile(confidence))
         shares = self._all_at_once(confidence)
@@ -104,7 +102,7 @@ class DistributionFree:
         return self._within_range(x, low[begin], high[end])
 
     def _within_range(self, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Limits of the share at or below x (n,), with what is known outside the range."""
+        """Limits of the proportion at or below x (n,), exact outside the range."""
         certain = np.where(x >= self.density.upper, 1.0, 0.0), np.where(x < self.density.lower, 0.0, 1.0)
         low, high = in_order(low, high)
         return np.maximum(low, certain[0]), np.minimum(high, certain[1])
@@ -113,7 +111,7 @@ class DistributionFree:
         return (np.asarray(x, dtype=np.float64) - self.density.lower) / self.density.width
 
     def _quantile(self, t: float, confidence: float) -> tuple[float, float]:
-        """Ends of all x at which neither limit of the share contradicts t, values below x not holding more."""
+        """Limits of all x at which neither limit of the proportion contradicts t."""
         shares = self._shares
         below, above = shares.limits(normal_quantile(confidence))
         first = int(np.argmax(np.append(above[1:] >= t, True)))
@@ -131,14 +129,14 @@ class DistributionFree:
         return self.weighting.interval(self.weighting.weigh((least + most)[None] / 2), least, most, z)
 
     def _variance(self, missed: float) -> tuple[float, float, float]:
-        """E (x - c)^2 exceeds it by (mean - c)^2, c in the middle of where the mean may be."""
+        """Low, high and standard error: E (x - c)^2 - (mean - c)^2, c in the middle of the mean's interval."""
         first, last, _ = self._moment(1, normal_quantile(1 - constants.SMALL * missed))
         low, high, error = self._moment(2, normal_quantile(1 - (1 - constants.SMALL) * missed), (first + last) / 2)
         return low - (last - first) ** 2 / 4, high, error
 
     @cached_property
     def weighting(self) -> DistributionFreeWeights:
-        """What weights of the observed tell."""
+        """Weights of the data with known means."""
         return DistributionFreeWeights(self.likelihood)
 
     @cached_property
@@ -149,7 +147,7 @@ class DistributionFree:
 
     @cached_property
     def _shares(self) -> Shares:
-        """The edges and the ramp of pointwise limits: the same at every confidence, so that intervals are nested."""
+        """Edges and ramp of pointwise limits: the same at every confidence, so that intervals are nested."""
         return min(self._choices, key=lambda shares: shares.expected_length(normal_quantile(constants.CONFIDENCE)))
 
     def _all_at_once(self, confidence: float) -> Shares:
@@ -161,12 +159,12 @@ class DistributionFree:
 
 
 def _ends(functional: Cdf | Probability | Atom) -> tuple[float, float]:
-    """Between which values a share is, both included."""
+    """Limits of the values that a proportion counts, both included."""
     if isinstance(functional, Probability):
         return functional.a, functional.b
     return (-np.inf if isinstance(functional, Cdf) else functional.x), functional.x
 
 
 def from_likelihood(likelihood: Callable[[], Likelihood], density: DensityOnInterval) -> DistributionFree:
-    """Return what is inferred whatever the law; likelihood: what makes it; density: what is shown."""
+    """Return the distribution-free inference; likelihood: makes the likelihood; density: the one shown."""
     return DistributionFree(likelihood(), density)

@@ -1,9 +1,10 @@
-"""Weights of what was observed whose mean is known whatever the law, and limits of the shares below edges made of them.
+"""Weights of the data with known mean for every distribution, and limits of the proportions below edges made of them.
 
-Of weights g of what was observed, y, the mean is sum_c v_c p_c, v = A'g, whatever law p the input cells have.  Those of least
-variance at the uniform law, whose v comes nearest to a target t, are with B = W^{1/2} A less its mean, W the Fisher weights,
+Weights g of the data y have the mean sum_c v_c p_c, v = A'g, for every distribution p of the input cells.  Those of least
+variance at the uniform distribution, whose v is closest to a target t, are with B = W^{1/2} A less its mean, W the Fisher
+weights,
 
-    g = W^{1/2} (B B')^+ B t,    and v is computed: what it misses of t is known, and counted.
+    g = W^{1/2} (B B')^+ B t;    v is computed, and its distance from t enters the interval.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from dpcore.estimation.inference.confidence_bands import simulated_critical_valu
 
 
 def in_order(low: np.ndarray | float, high: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-    """Return limits that were made of different weights, both at their middle where chance has put them in the wrong order.
+    """Return limits computed from different weights, both at their middle if noise has reversed their order.
 
-    Neither comes nearer to the other's side, so that they hold as often, and no interval is shorter than its noise.
+    Neither moves towards the other side, so that coverage is kept, and no interval is shorter than its noise.
     """
     middle = (np.asarray(low) + high) / 2
     return np.minimum(low, middle), np.maximum(high, middle)
@@ -55,7 +56,7 @@ def of_bracket(z: float | np.ndarray, separation: np.ndarray | float) -> np.ndar
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """weights: g, (n, S).  means: v, (n, inputs), but for `start`, (n,), that is added to g'y as to v."""
+    """weights: g, (n, S).  means: v, (n, inputs), including `start`, (n,), a constant added to g'y and to v."""
 
     weights: np.ndarray
     start: np.ndarray
@@ -68,24 +69,24 @@ class Weighed:
 
 @dataclass(frozen=True, eq=False)
 class DistributionFreeWeights:
-    """What a likelihood tells of any law; expected: (S,), where weights have the least variance, of the uniform law if None."""
+    """Weights with known means; expected: (S,), where they have least variance, by default at the uniform distribution."""
 
     likelihood: Likelihood
     expected: np.ndarray | None = None
 
     @property
     def inputs(self) -> int:
-        """How many input cells there are."""
+        """Number of input cells."""
         return self.likelihood.inputs
 
     @cached_property
     def uniform(self) -> np.ndarray:
-        """What is expected of the uniform law, (S,)."""
+        """Expected values of the uniform distribution, (S,)."""
         return self.likelihood.expected(np.full(self.inputs, 1 / self.inputs))
 
     @cached_property
     def observed(self) -> np.ndarray:
-        """What was observed, (S,)."""
+        """The data, (S,)."""
         return self.uniform + self.likelihood.residual(self.uniform)
 
     @cached_property
@@ -114,12 +115,12 @@ class DistributionFreeWeights:
         return np.asarray(weighed.weights @ self.observed + weighed.start)
 
     def deviations(self, weighed: Weighed, observed: np.ndarray) -> np.ndarray:
-        """Return their standard deviations where that is expected, (n,)."""
+        """Return the standard deviations of g'y, (n,), at expected values (S,)."""
         variance = np.diagonal(self.likelihood.covariance(weighed.weights, observed))
         return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
     def interval(self, weighed: Weighed, least: np.ndarray, most: np.ndarray, z: float) -> tuple[float, float, float]:
-        """Return low, high and standard error of a number whose weight is least to most (inputs,) within each cell."""
+        """Return low, high and standard error of a functional with weights between least and most (inputs,) per cell."""
         value = float(self.values(weighed)[0])
         error = float(self.deviations(weighed, self.observed)[0])
         low, high = np.min(least - weighed.means), np.max(most - weighed.means)
@@ -128,10 +129,10 @@ class DistributionFreeWeights:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Limits of the shares below each of the edges j / edges, j = 0..edges, of the range.
+    """Limits of the proportions below the edges j / edges, j = 0..edges, of the range.
 
-    ramp: parts over which targets fall, beside one: row j + ramp of them falls from 1 after edge j to 0 at edge j + ramp + 1
-    and bounds the share below j from above, that below j + ramp from below.
+    ramp: parts over which targets fall, beyond one: row j + ramp falls from 1 after edge j to 0 at edge j + ramp + 1.  It
+    bounds the proportion below j from above and that below j + ramp from below.
     """
 
     weighting: DistributionFreeWeights
@@ -140,14 +141,14 @@ class Shares:
 
     @cached_property
     def weighed(self) -> Weighed:
-        """Of each row, edges + ramp + 1 of them; nothing falls in the first, everything in the last."""
+        """The edges + ramp + 1 rows; the target is 0 everywhere in the first and 1 everywhere in the last."""
         part = np.arange(self.weighting.inputs) * self.edges // self.weighting.inputs
         starts = np.arange(-self.ramp, self.edges + 1)[:, None]
         return self.weighting.weigh(1 - np.clip((part - starts + 1) / (self.ramp + 1), 0.0, 1.0))
 
     @cached_property
     def _beyond(self) -> tuple[np.ndarray, np.ndarray]:
-        """By how much the limits of each edge from below and above are off at most, (edges + 1,) each."""
+        """Largest errors of the limits of each edge from below and above, (edges + 1,) each."""
         below = (
             np.arange(self.weighting.inputs) * self.edges < np.arange(self.edges + 1)[:, None] * self.weighting.inputs
         )
@@ -164,11 +165,11 @@ class Shares:
         return self.weighed.means.mean(axis=1), self.weighting.deviations(self.weighed, self.weighting.uniform)
 
     def limits(self, z: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high of the share below each edge, (edges + 1,) each, z deviations to either side."""
+        """Return lower and upper limits of the proportion below each edge, (edges + 1,) each, z deviations to either side."""
         return self._limits(*self._observed, self._all, self._all, lambda _: z)
 
     def at(self, place: np.ndarray, z: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high of the share up to each place (n,).  z: standard errors, one for all or (n,)."""
+        """Return lower and upper limits of the proportion up to each place (n,).  z: standard errors, one for all or (n,)."""
         return self._limits(*self._observed, *self.around(place), partial(of_bracket, z))
 
     def _limits(
@@ -179,7 +180,7 @@ class Shares:
         end: np.ndarray,
         critical: Callable[[np.ndarray], float | np.ndarray],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Low of the shares below some edges, high of those below others, (n,) each; critical: z, given their separation."""
+        """Lower limits below some edges, upper limits below others, (n,) each; critical: z, given their separation."""
         above = end + self.ramp
         low, high = in_order(values[begin] + self._beyond[0][begin], values[above] + self._beyond[1][end])
         z = critical((high - low) / np.maximum(np.maximum(deviations[begin], deviations[above]), constants.ROUNDING))
@@ -191,12 +192,12 @@ class Shares:
         return np.arange(self.edges + 1)
 
     def expected_length(self, z: float) -> float:
-        """Return how far apart limits at a point between edges are where values are uniform."""
+        """Return the mean distance of the limits at a point between edges if values are uniform."""
         low, high = self._limits(*self._uniform, self._all, self._all, lambda _: z)
         return float(np.mean(high[1:] - low[:-1]))
 
     def critical_value(self, confidence: float) -> float:
-        """Return the z that hold all limits at once with that confidence."""
+        """Return the z of simultaneous limits."""
         covariance = self.weighting.likelihood.covariance(self.weighed.weights, self.weighting.observed)
         seen = np.diagonal(covariance) > constants.ROUNDING**2
         if not np.any(seen):
@@ -204,12 +205,12 @@ class Shares:
         return simulated_critical_value(covariance[np.ix_(seen, seen)], confidence)
 
     def around(self, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the last edge that is not above and the first that is above, (n,) each, of places (n,) in the range."""
+        """Return the last edge at or below and the first above, (n,) each, of places (n,) in the range."""
         begin = np.clip(np.floor(place * self.edges), -1, self.edges).astype(np.int64)
         return np.maximum(begin, 0), np.minimum(begin + 1, self.edges)
 
     def between(self, a: float, b: float, z: float) -> tuple[float, float, float]:
-        """Return low and high of the share from place a to b, both included, and the larger of their standard errors."""
+        """Return lower and upper limits of the proportion from place a to b, both included, and the larger standard error."""
         cells = np.arange(self.weighting.inputs + 1) / self.weighting.inputs
         touched = (cells[:-1] <= b) & ((cells[1:] > a) | (cells[1:] == 1.0))
         inside = (cells[:-1] >= a) & ((cells[1:] <= b) & ((cells[1:] < 1) | (b >= 1)))

@@ -1,28 +1,28 @@
-"""One-step corrected functionals: what a smooth fit leaves in the data, put back where a functional looks.
+"""One-step estimates of functionals of a penalised fit: the bias of smoothing is corrected by the residuals.
 
 A penalised density f is smoother than the truth f*, so that L(f) is biased and intervals around it do not cover.  With delta
 = f* - f, of posterior covariance V, and h its unpenalised estimate in a B-spline span, of covariance S (`residual_projection`),
 
     value = L(f) + T(h) + tr(Q V) - 2 tr(Q C),     SE^2 = t' S t + u' V u + 2 tr((Q V)^2),
 
-t and T the functional's derivative along the span, Q half its second; u what T takes of delta that the span cannot see; C the
-covariance of f and h: T is taken at f, whose noise is that of h, and with a span that sees everything the second-order term
-is minus tr(Q V).  The span is the coarsest of V_4, V_5, V_6 in which u adds little: it does not depend on how smooth f was
-found to be, only on how fine the functional looks and what that costs.  It is the undersmoothing of [Szabo2024] in one line.
-Where f vanishes and the derivative has no bound, t may be of a density which does not (`bounded_influence`); u has the rest.
+t and T the functional's derivative along the span, Q half its second; u the derivative of T(delta) that the span does not see;
+C the covariance of f and h: T is evaluated at f, whose noise is that of h, and with a span that sees everything the
+second-order term is minus tr(Q V).  The span is the coarsest of V_4, V_5, V_6 in which u is small: it depends on the resolution
+of the functional and its cost, not on the estimated smoothness of f.  This is the undersmoothing of [Szabo2024].  Where f
+vanishes and the derivative is unbounded, t may be that of a density bounded below (`bounded_influence`); u has the rest.
 
-Values at a point (`Influence.points`) have no weight that a span could see: every finer one costs a power of its width.  Their
-interval holds, beside the corrected value's, those of all priors that the data do not reject, each the posterior's own.
+Values at a point (`Influence.points`) have no weight that a span could resolve: every finer span costs a power of its width.
+Their interval contains the corrected one and the posterior intervals of all priors that the data do not reject.
 
-Values within an input cell give the same reports; what that leaves open is in the errors (`binning_error`).  Where reports say
-that values are concentrated on few points (`discreteness`), shares and quantiles have intervals for every distribution
-(`distribution_free`), and functionals of a density alone are refused.  What is reported of shares and quantiles is that of one
-distribution function, made of their band (`coherent_cdf`).
+Values within an input cell have the same reports; `binning_error` adds that error.  If values are discrete (`discreteness`),
+proportions and quantiles have distribution-free intervals (`distribution_free`), and functionals of a density are refused.  The
+reported proportions and quantiles come from one distribution function, made of their band (`coherent_cdf`).
 
-A functional is refused where its second-order term, or its standard deviation, exceeds the first-order error, unless the
-density itself is known so well that what comes third is small.  Nonlinear ones are asked of the roughest such prior, too, and
-of the uniform density if the data do not reject it: the interval holds them all.  Distances that have no derivative, since law
-and reference nearly agree, move no more than the law: | L(f*) - L(f) | <= W_2(f*, f), to first order a weighted l2 norm.
+A functional is refused if its second-order term, or the standard deviation of that, exceeds the first-order error, unless the
+density itself is estimated so well that the third order is small.  The interval of a nonlinear functional also contains those
+of the roughest such prior, and of the uniform density if the data do not reject it.  Distances without a derivative, where
+distribution and reference nearly agree, change by at most the change of the distribution: | L(f*) - L(f) | <= W_2(f*, f), to
+first order a weighted l2 norm.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ _NOTHING = "the reports leave every value possible; more of them or a larger eps
 
 @dataclass(frozen=True, eq=False)
 class OneStep:
-    """Functionals of a density found through a likelihood.
+    """Functionals of a density estimated through a likelihood.
 
-    posterior: averaged over priors.  priors: one for each prior that the data do not reject, best first.
-    shown: the density that plug-in values are of.  is_uniform: whether the data do not reject the uniform density.
+    posterior: averaged over priors.  priors: the posterior of each prior that the data do not reject, best first.
+    shown: the density of plug-in values.  is_uniform: whether the data do not reject the uniform density.
     """
 
     posterior: Posterior
@@ -96,15 +96,16 @@ class OneStep:
         least, most = self._range(functional)
         interval = corrected.value, corrected.error, corrected.low, corrected.high
         result = inferred(functional, interval, (least, most), confidence, plug_in, second_order=corrected.share)
-        if least < most and (result.low, result.high) == (least, most):  # all that there is
+        if least < most and (result.low, result.high) == (least, most):  # the interval is the whole range
             return refused(functional, _NOTHING, confidence, plug_in)
         return result
 
     def influence(self, functional: Functional) -> tuple[np.ndarray, bool] | None:
-        """Return the weights of the average reports in the corrected value, (Z,): its derivative, at the priors' weights found.
+        """Return the weights of the average reports in the corrected value, (Z,): its derivative, at fixed priors.
 
-        With T the functional's derivative along the fit's parameters and t along the span, R and its reach A F as `Span` says,
-        and the fit moving by V J' W dy with what was observed: T V J' W + t' R - t' R J V J' W.  False: not all of it.
+        With T the functional's derivative along the fit's parameters and t along the span, R and its reach A F as in `Span`,
+        and the fit moving by V J' W dy with the data: T V J' W + t' R - t' R J V J' W.  False: the estimate is not exactly
+        linear.
         """
         posterior, density = self.posterior, self.posterior.density
         if functional.refuses(density.lower, density.upper, self.shown.degree) is not None:
@@ -137,10 +138,10 @@ class OneStep:
         return standard_errors(differences / (2 * half), seen.covariance)
 
     def cdf_band(self, x: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
-        """Return low and high, (n,), of the corrected distribution function at x (n,)."""
+        """Return lower and upper limits, (n,), of the corrected distribution function at x (n,)."""
         below, errors = self._cdf(x)
         low, high = below - deviations * errors, below + deviations * errors
-        if self._cells.are_few:  # within an end cell hardly anything was seen but what is known at its inner edge
+        if self._cells.are_few:  # within an end cell little is observed beyond the value at its inner edge
             begin, end = edges = self._cells.inner
             value, at_edges = self._cdf(edges)
             half = np.max(deviations) * at_edges
@@ -153,7 +154,7 @@ class OneStep:
     def _cdf(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The corrected distribution function at x, and its standard errors."""
         posterior, density = self.posterior, self.posterior.density
-        columns = np.vstack([posterior.cdf_features[:-1], -posterior.masses[1]])  # the last: what is below upper
+        columns = np.vstack([posterior.cdf_features[:-1], -posterior.masses[1]])  # the last: the mass below upper
         below = np.array([np.interp(x, posterior.grid, features) for features in columns.T]).T  # by parameter
         below[x >= density.upper] = 0.0
         value, variance = np.empty(len(x)), np.full(len(x), np.inf)
@@ -173,7 +174,7 @@ class OneStep:
         return density.cdf(x) + value, np.hypot(np.sqrt(variance), self._cells.shares(x))
 
     def _tried(self, functional: Functional, confidence: float) -> tuple[float, Corrected | None]:
-        """The plug-in and the corrected value; none of a density that is all but in one place."""
+        """The plug-in and the corrected value; None for a density concentrated in nearly one place."""
         try:
             with np.errstate(all="ignore"):
                 plug_in, corrected = float(functional.value(self.shown)), self._point_corrected(functional, confidence)
@@ -213,7 +214,7 @@ class OneStep:
     def _corrected(
         self, posterior: Posterior, functional: Functional, expansion: Expansion, confidence: float
     ) -> Corrected:
-        """The corrected functional, in the coarsest span that sees what it looks at."""
+        """The corrected functional, in the coarsest span that resolves it."""
         V = posterior.covariance
         seen, t, variance = self._sight(posterior, *influences(functional, expansion, posterior.density))
         value = expansion.value + float(t @ seen.correction)
@@ -238,11 +239,11 @@ class OneStep:
         return Corrected(value, error, value - below, value + above, share, missing)
 
     def _sight(self, posterior: Posterior, own: Influence, *others: Influence) -> tuple[Span, np.ndarray, float]:
-        """The span that a functional is corrected in, T of its functions, and the first-order variance.
+        """The span of a functional's correction, T of its functions, and the first-order variance.
 
-        The coarsest that leaves little unseen, or the surest where a finer one may tell more; but none that makes the error
-        more than twice that of the one before.
-        own: the functional's derivative.  others: what may be corrected by in its place; the one with the least variance is.
+        The coarsest that leaves little unseen, or the one of least variance where a finer one may resolve more; never one with
+        more than twice the error of the one before.
+        own: the functional's derivative.  others: alternatives to correct by; the one with the least variance is used.
         """
         along = posterior.along(own)
         breaks = np.array(own.breaks if own.of_law else ())  # of a density's weight they are the fit's own knots
@@ -268,7 +269,7 @@ class OneStep:
         return min(enough, key=itemgetter(2), default=candidates[-1])
 
     def _at_point(self, corrected: Corrected, functional: Functional, confidence: float) -> Corrected:
-        """The corrected value, its interval wide enough for what every prior says that the data do not reject."""
+        """The corrected value, with an interval that contains those of every prior that the data do not reject."""
         z, ends = normal_quantile(confidence), [(corrected.low, corrected.high)]
         for posterior in (self.posterior, *self.priors):
             expansion = functional.expand(posterior.density)
@@ -285,7 +286,7 @@ class OneStep:
         return inverted.widened(self._cells.width, confidence)
 
     def _distance(self, functional: Functional, confidence: float) -> Corrected:
-        """The plug-in, and how far the law is from the fit at most."""
+        """The plug-in, and an upper bound of the distance between the distribution and the fit."""
         posterior, density = self.posterior, self.posterior.density
         seen = self._span(posterior, _LEVELS[0])
         middles = (posterior.grid[1:] + posterior.grid[:-1]) / 2
@@ -298,7 +299,7 @@ class OneStep:
         return Corrected(value, half / normal_quantile(confidence), value - half, value + half, share=1.0)
 
     def _too_noisy(self, missing: float) -> str:
-        """What would do if the density has two derivatives, whose squared error falls as (n epsilon^2)^(-2/3)."""
+        """Reason of a refusal, with the reports needed by a density with two derivatives: error^2 ~ (n epsilon^2)^(-2/3)."""
         cause = "the noise is too large for this functional: its second-order term exceeds the first-order error"
         reports = missing * self.posterior.likelihood.n
         if reports > 1e10:  # more than there are people
@@ -306,7 +307,7 @@ class OneStep:
         return f"{cause}; about {_rounded(reports):,} reports or {np.sqrt(missing):.2g} times the epsilon would do"
 
     def _flat(self, functional: Functional) -> float:
-        """The functional of the uniform density, or of the fit where it has none there."""
+        """The functional of the uniform density, or of the fit if it is undefined there."""
         density = self.posterior.density
         try:
             flat = float(functional.value(Spline(density.lower, density.upper, 0, 0, np.ones(1))))
@@ -332,7 +333,7 @@ class OneStep:
 
     @cached_property
     def discreteness(self) -> Discreteness:
-        """Whether values sit at few points."""
+        """Whether values are concentrated on few points."""
         return discreteness.assess(self.posterior.likelihood, self.posterior.density)
 
     @cached_property
@@ -341,7 +342,7 @@ class OneStep:
 
     @cached_property
     def _roughest(self) -> Posterior:
-        """Of the priors that are not rejected, the one that leaves the log density least known."""
+        """Of the priors that are not rejected, the one with the largest variance of the log density."""
 
         def spread(posterior: Posterior) -> float:
             return float(np.trace(posterior.covariance[: len(posterior.density.coefficients)]))
@@ -350,7 +351,7 @@ class OneStep:
 
     @cached_property
     def _cdf_error(self) -> float:
-        """Within how much distribution functions are equal: a standard error of the corrected one, at its median point."""
+        """Distance below which distribution functions count as equal: the median standard error of the corrected one."""
         seen = self._span(self.posterior, _LEVELS[0])
         errors = standard_errors(seen.cdf_features(self.posterior.grid), seen.covariance)
         return float(np.median(errors))

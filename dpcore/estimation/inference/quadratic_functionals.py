@@ -1,6 +1,6 @@
-"""Quadratic numbers of a density with |f''|_2 <= M: an unbiased square, and the worst of what is left among what reports allow.
+"""Quadratic functionals of a density with |f''|_2 <= M: an unbiased square, and the worst remainder among densities that fit.
 
-With l and Q a number's first and half its second derivative at the uniform density, and w the coordinates of
+With l and Q a functional's first and half its second derivative at the uniform density, and w the coordinates of
 `smoothness_class`,
 
     L(w) = c + l'w + w'Q w,    v = S w + e,  S = seen / h,  e of variance V = seen / h^2,    h = seen + t rough,  t = 2,
@@ -9,11 +9,11 @@ With l and Q a number's first and half its second derivative at the uniform dens
 
     R(w) = l'(1 - S) w + w'(Q - S Q S) w.
 
-X has a known law, a mixture of chi-squareds, and four fifths of the error probability.  R is bounded over the w of the class
-that are not further from what was observed, in chi-squared, than the nearest of them is, by more than a true w leaves so often
-(simulated at the nearest).  Its maximum is below the dual of Lagrange's function whatever the two multipliers are, of the class
-and of the reports.  So the data localise the worst case: of the claw, 10^5 people at epsilon 1, int f^2 is known to .7 and not
-to 1.3.  What f'' does within a piece is left out: it moves f by (256 pi)^-2 M in L2 at most.
+X is a mixture of chi-squareds, with nine tenths of the error probability.  R is bounded over the w of the class whose
+chi-squared exceeds that of the nearest one by at most a quantile for a true w (simulated at the nearest).  The dual of
+Lagrange's function bounds its maximum for any two multipliers, of the class and of the data.  So the data localise the worst
+case: for the claw and 10^5 clients at epsilon 1, int f^2 is known to .7 and not to 1.3.  The variation of f'' within a piece is
+neglected: it moves f by (256 pi)^-2 M in L2 at most.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dpcore.functionals import Functional
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """The w of a class that reports allow: sum seen (w - score / seen)^2 at most radius, over what reports tell."""
+    """The w of a class in the confidence region: sum seen (w - score / seen)^2 <= radius, over identified coordinates."""
 
     smooth_class: SmoothClass
     radius: float
@@ -40,7 +40,7 @@ class Region:
     def from_simulation(
         cls, smooth_class: SmoothClass, simulated: np.ndarray, null: np.ndarray, probability: float
     ) -> Region:
-        """Return the one that a true w leaves with that probability; simulated: scores (m, K - 1) of the nearest w, null."""
+        """Return the region that a true w leaves with that probability; simulated: scores (m, K - 1) of the nearest w, null."""
         gaps = smooth_class.apart(simulated, null) - smooth_class.distance(simulated, 1.0)
         return cls(
             smooth_class,
@@ -48,7 +48,7 @@ class Region:
         )
 
     def range(self, linear: np.ndarray, square: np.ndarray) -> tuple[float, float]:
-        """Return numbers between which linear'w + w'square w lies in it."""
+        """Return bounds of linear'w + w'square w over the region."""
         smooth_class, identified = self.smooth_class, self.smooth_class.identified
         seen, score = np.where(identified, smooth_class.seen, 0.0), np.where(identified, smooth_class.score, 0.0)
         least = self.radius - float(np.sum(smooth_class.score[identified] ** 2 / smooth_class.seen[identified]))
@@ -68,7 +68,7 @@ class Region:
 def quadratic(
     functional: Functional, smooth_class: SmoothClass, region: Region, confidence: float
 ) -> tuple[float, float, float, float]:
-    """Return value, standard error, low and high of a quadratic number."""
+    """Return value, standard error, low and high of a quadratic functional."""
     expansion = functional.expand(Spline(smooth_class.lower, smooth_class.upper, 0, 0, np.ones(1)))
     linear = smooth_class.along(expansion.influence)[0] @ smooth_class.turn
     assert expansion.curvature is not None  # as it is quadratic
@@ -81,7 +81,7 @@ def quadratic(
     damped = smooth_class.seen + constants.DAMPING * smooth_class.rough
     shrunk, variance, estimated = smooth_class.seen / damped, smooth_class.seen / damped**2, smooth_class.score / damped
     value = expansion.value + linear @ estimated + estimated @ square @ estimated - np.diagonal(square) @ variance
-    # The slope at the estimate holds its noise twice; without it
+    # The slope at the estimate contains the noise twice, which is removed
     slope, second = linear + 2 * square @ estimated, 2 * float(np.sum(square**2 * np.outer(variance, variance)))
     first = float(np.sum(slope**2 * variance))
     slope = slope * np.sqrt(max(first - 2 * second, 0.0) / max(first, 1e-300))

@@ -1,8 +1,8 @@
-"""Quantiles of a corrected distribution function: where its band holds them, and at the ends of the range, where atoms may be.
+"""Quantiles by inversion of the band of the corrected distribution function, with point masses at the ends of the range.
 
-An atom that is told from none makes the function jump, and the quantile stands at it.  One too small to be told is read as a
-density that piles up at the end, and a quantile that it holds would stand just short of it: where an interval all but reaches
-an end, and reports leave an atom possible that holds the share asked for, the interval reaches it.
+A significant point mass makes the function jump, and the quantile is its location.  A smaller one is fitted as a density that
+increases towards the end, whose quantile lies short of it.  If an interval nearly reaches an end, and the reports do not
+exclude a point mass that contains the quantile, the interval is extended to the end.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from dpcore.estimation.inference.residual_projection import Span
 
 
 def corrected(posterior: Posterior, seen: Span, t: float, confidence: float) -> Corrected:
-    """Return the t-quantile of the fit, corrected by what a span sees."""
+    """Return the t-quantile of the fit, corrected by the residuals in a span."""
     density = posterior.density
     x, cdf, features = posterior.grid, density.cdf(posterior.grid), seen.cdf_features(posterior.grid)
     unseen = posterior.cdf_features - features @ seen.reach
-    if density.atoms[1] > 0:  # it jumps at upper: there stands what is below, too, or the jump would be a slope
+    if density.atoms[1] > 0:  # it jumps at upper: the grid has the value below as well
         below = features[-1] - seen.masses[1]
         x, cdf = np.append(x, x[-1]), np.insert(cdf, -1, 1 - density.atoms[1])
         features = np.insert(features, -1, below, axis=0)
@@ -36,7 +36,7 @@ def corrected(posterior: Posterior, seen: Span, t: float, confidence: float) -> 
 
 
 def _to_ends(posterior: Posterior, interval: Corrected, t: float, confidence: float) -> Corrected:
-    """The same with an interval up to an end that it all but reaches, where an atom may hold the quantile."""
+    """The interval extended to an end that it nearly reaches, if a point mass there may contain the quantile."""
     lower, upper, inputs = posterior.density.lower, posterior.density.upper, posterior.likelihood.inputs
     piece, z = (upper - lower) / min(2**constants.FIT_LEVEL, inputs), normal_quantile(confidence)
     is_near = np.array([interval.low < lower + piece, interval.high > upper - piece])

@@ -1,11 +1,11 @@
-"""What a penalised fit leaves in the data, found again without a penalty in a space of density B-splines.
+"""Residuals of a penalised fit, projected without a penalty on a space of B-splines.
 
-The residual r = observed - A f, projected by weighted least squares on B-splines B_k of V_level and the atoms that are told,
+The residual r = observed - A f, projected by weighted least squares on B-splines B_k of V_level and the detected point masses,
 
     h = sum_k c_k B_k,  int h = 0,    c = R r,   R = (A_B' W A_B)^{-1} A_B' W,   S = (A_B' W A_B)^{-1},
 
 W the Fisher weights and A_B = A applied to the B-splines, estimates f* - f with the covariance S, whatever the penalty was.  A
-change of the fit's parameters moves it by R A F, F their features: what is left of a change is what the span cannot see.
+change of the fit's parameters moves it by R A F, F their features; the rest of a change is not seen by the span.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ from dpcore.mechanisms.bases import bspline
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    """correction: c, (K,).  covariance: S, (K, K).  reach: R A F, (K, D), what it sees of a change of each parameter.
+    """correction: c, (K,).  covariance: S, (K, K).  reach: R A F, (K, D), the projected change of each parameter.
 
-    solve: R, (K, S).
-
-    K: 2^level + 3 B-splines and the atoms at the ends that are told from none.
+    solve: R, (K, S).  K: 2^level + 3 B-splines and the detected point masses at the ends.
     """
 
     level: int
@@ -43,13 +41,13 @@ class Span:
 
     @property
     def masses(self) -> np.ndarray:
-        """The atoms' change by coefficient, (2, K): of lower and of upper."""
+        """Change of the point masses by coefficient, (2, K): at lower and at upper."""
         rows = np.zeros((2, len(self.correction)))
         rows[self.ends, len(self.correction) - len(self.ends) + np.arange(len(self.ends))] = 1.0
         return rows
 
     def features(self, x: np.ndarray, order: int = 0) -> np.ndarray:
-        """Return B_k^(order)(x), (n, K), per unit of x to the power order + 1; atoms have no density."""
+        """Return B_k^(order)(x), (n, K), per unit of x to the power order + 1; point masses have no density."""
         width = self.upper - self.lower
         share = np.clip((np.asarray(x, dtype=np.float64) - self.lower) / width, 0.0, 1.0)
         smooth = _splines(share.tobytes(), self.level, order) / width ** (order + 1)
@@ -67,7 +65,7 @@ class Span:
 
 
 def project(posterior: Posterior, level: int, ends: np.ndarray | None = None) -> Span:
-    """Return the projection of a posterior's residual on the span of V_level; ends: with atoms there, else where told."""
+    """Return the projection of a posterior's residual on V_level; ends: point masses, by default the detected ones."""
     likelihood, density, ends = (
         posterior.likelihood,
         posterior.density,
@@ -97,11 +95,11 @@ def project(posterior: Posterior, level: int, ends: np.ndarray | None = None) ->
 
 @lru_cache(maxsize=32)
 def _splines(share: bytes, level: int, order: int) -> np.ndarray:
-    """B-splines at shares of the interval: functionals of all fits are asked at the same few sets of nodes."""
+    """B-splines at positions of the unit interval; cached, as functionals of all fits use few sets of nodes."""
     return bspline.evaluate(np.frombuffer(share), constants.DEGREE, level, order)
 
 
 @lru_cache(maxsize=32)
 def _cumulated(share: bytes, level: int) -> np.ndarray:
-    """Their integrals from 0 to shares of the interval."""
+    """Their integrals from 0 to positions of the unit interval."""
     return cumulated(np.frombuffer(share), constants.DEGREE, level)

@@ -1,19 +1,19 @@
-"""The densities whose second derivative is bounded, |f''|_2 <= M, seen through a likelihood; how a linear number errs there.
+"""The class of densities with |f''|_2 <= M, observed through a likelihood, and the error of linear functionals over it.
 
-f is a quadratic spline of V_8: its second derivative is constant on 256 pieces, and the means over pieces of any f'' of the
-class are one's of the class.  In coordinates w in which both the information and the bound are diagonal,
+f is a quadratic spline of V_8: its second derivative is constant on 256 pieces, and the piecewise means of any f'' of the class
+belong to the class.  In coordinates w in which both the information and the bound are diagonal,
 
     f = 1 + sum_i w_i e_i,  int e_i = 0,    information = sum_i seen_i w_i^2,    (|f''|_2 / M)^2 = sum_i rough_i w_i^2,
 
-the estimates w_i(t) = score_i / h_i, h_i = seen_i + t rough_i, are over t the minimax affine ones of a linear number l'w
-[Donoho1994], whose error is known exactly:
+the estimates w_i(t) = score_i / h_i, h_i = seen_i + t rough_i, are over t the minimax affine ones of a linear functional l'w
+[Donoho1994], with
 
     sd^2 = sum_i l_i^2 seen_i / h_i^2,      |bias| <= t (sum_i l_i^2 rough_i / h_i^2)^{1/2}.
 
-The interval value -+ sd cv(bias / sd), cv the quantile of |N(bias / sd, 1)|, holds for every density of the class
-[ArmstrongKolesar2018], and t is where it is shortest.  That depends on the number and the noise and not on what was observed,
-but for the noise's own law, which is that at the fit.  What f'' does within a piece moves l'f by at most M / (256 pi) |B'|_2, B
-the weight of f'' in the bias (Poincare's inequality), and is counted with the bias.  A density may be negative here.
+The interval value -+ sd cv(bias / sd), cv the quantile of |N(bias / sd, 1)|, covers for every density of the class
+[ArmstrongKolesar2018]; t minimises its length.  That depends on the functional and the noise and not on the data, except for
+the noise's variance at the fit.  The variation of f'' within a piece moves l'f by at most M / (256 pi) |B'|_2, B the weight of
+f'' in the bias (Poincare's inequality), and is added to the bias.  A density may be negative here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dpcore.mechanisms.bases import bspline
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """An estimate of linear numbers: values, standard deviations and the largest biases, (n,) each; trade: t, (n,) or (1,)."""
+    """Estimates of linear functionals: values, standard deviations and largest biases, (n,) each; trade: t, (n,) or (1,)."""
 
     value: np.ndarray
     deviation: np.ndarray
@@ -72,7 +72,7 @@ class SmoothClass:
 
     @property
     def breakpoints(self) -> np.ndarray:
-        """Where pieces meet, in the attribute's units."""
+        """Limits of the pieces, in the attribute's units."""
         return self.lower + self.width * np.arange((1 << constants.FINEST_LEVEL) + 1) / (1 << constants.FINEST_LEVEL)
 
     def features(self, x: np.ndarray, order: int = 0) -> np.ndarray:
@@ -84,16 +84,16 @@ class SmoothClass:
         return influence.on(self.features, self.breakpoints)[None]
 
     def below(self, x: np.ndarray) -> np.ndarray:
-        """Return what each spline has at or below x (n,), (n, K)."""
+        """Return the mass of each spline at or below x (n,), (n, K)."""
         return cumulated(self._share(x), 2, constants.FINEST_LEVEL)
 
     def linear(self, along: np.ndarray, confidence: float) -> Linear:
-        """Return the estimate of one number, along: (1, K), whose interval is shortest."""
+        """Return the estimate of one functional, along: (1, K), with the shortest interval."""
         lengths = self.alike(along, constants.TRADES).half(confidence)
         return self.alike(along, constants.TRADES[[int(np.argmin(lengths))]])
 
     def alike(self, along: np.ndarray, trade: np.ndarray) -> Linear:
-        """Return the estimates of many numbers at one t, along: (n, K), trade: (1,), or of one at many, (1, K) and (n,)."""
+        """Return estimates of functionals at one t, along: (n, K), trade: (1,), or of one at several, (1, K) and (n,)."""
         weights, t = along @ self.turn, trade[:, None]
         damped = self.seen + t * self.rough
         taken = t * weights / damped  # but for roughness, of each w_i
@@ -107,11 +107,11 @@ class SmoothClass:
         )
 
     def noise(self, along: np.ndarray, trade: np.ndarray) -> np.ndarray:
-        """Return the weights of independent standard normal errors in the estimates of many numbers at one t, (n, K - 1)."""
+        """Return the weights of independent standard normal errors in estimates of several functionals at one t, (n, K - 1)."""
         return np.asarray((along @ self.turn) * np.sqrt(self.seen) / (self.seen + trade * self.rough))
 
     def nearest(self, score: np.ndarray, times: float = 1.0) -> np.ndarray:
-        """Return the w nearest to scores (m, K - 1) with |f''|_2 at most so many times M, (m, K - 1), by its multiplier."""
+        """Return the w nearest to scores (m, K - 1) with |f''|_2 at most a multiple of M, (m, K - 1), by its multiplier."""
         low, high = (np.full(len(score), end) for end in (-constants.MAX_LOG_TRADE, constants.MAX_LOG_TRADE))
         for _ in range(constants.TRADE_HALVINGS):
             middle = (low + high) / 2
@@ -121,19 +121,19 @@ class SmoothClass:
         return np.asarray(score / (self.seen + np.exp(high)[:, None] * self.rough))
 
     def distance(self, score: np.ndarray, times: float) -> np.ndarray:
-        """Return how far scores (m, K - 1) are from those, in chi-squared, (m,), but for what no report tells."""
+        """Return chi-squared of scores (m, K - 1) at their nearest w, (m,), over the identified coordinates."""
         reduced = replace(self, seen=self.seen[self.identified], rough=self.rough[self.identified])
         left = score[:, self.identified] - reduced.seen * reduced.nearest(score[:, self.identified], times)
         return np.asarray(np.sum(left**2 / reduced.seen, axis=1))
 
     def apart(self, score: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Return how far they are from w (K - 1,) likewise."""
+        """Return chi-squared of scores at w (K - 1,), over the identified coordinates."""
         left = (score - self.seen * w)[:, self.identified]
         return np.asarray(np.sum(left**2 / self.seen[self.identified], axis=1))
 
     @cached_property
     def identified(self) -> np.ndarray:
-        """Which coordinates reports tell anything of, (K - 1,)."""
+        """Whether reports carry information about each coordinate, (K - 1,)."""
         return np.asarray(self.seen > constants.UNSEEN)
 
     @cached_property
@@ -148,7 +148,7 @@ class SmoothClass:
 
 
 def build(likelihood: Likelihood, expected: np.ndarray, lower: float, upper: float, bound: float) -> SmoothClass:
-    """Return the class, bound: M in the attribute's units, with what was observed; expected: (S,), under a fit."""
+    """Return the class with the data, bound: M in the attribute's units; expected: (S,), under a fit."""
     masses, free, bends = _frame(likelihood.inputs)
     unit = bound * (upper - lower) ** 2.5  # f of x is f of u / width, and so on: |f''|_2 falls with width^(5/2)
     seen = likelihood.expected(masses) @ free

@@ -33,12 +33,12 @@ from dpcore.mechanisms.observation_model import FiniteChannel, Listed, ScoreSums
 
 
 def combine(first: Any, second: Any, attribute: str) -> DensityEstimate:
-    """Return the density of a number from the aggregates of two rounds of the same population, each of other people.
+    """Return the density of a number from the aggregates of two rounds of one population with different clients.
 
-    first: of a scheme in which `attribute` is a number asked through a finite channel, such as a wave, and read by log_spline.
-    second: of one that asks its column by `bins` and randomized_response (`ldpflow scheme --from` makes one).
-    Whoever answered both has spent both epsilons, and counts twice.
-    Raises SchemeError where the two do not ask so, NotEstimable where either has no report.
+    first: of a scheme in which `attribute` is a number observed through a finite channel, such as a wave, and estimated by
+    log_spline.  second: of one that asks its column by `bins` and randomized_response (`ldpflow scheme --from` makes one).
+    A client in both rounds spends both epsilons, and counts twice.
+    Raises SchemeError for other schemes, NotEstimable if either has no report.
     """
     described = asked(first.scheme, attribute)
     questions = questions_of(described, second.scheme)
@@ -52,7 +52,7 @@ def combine(first: Any, second: Any, attribute: str) -> DensityEstimate:
 
 
 def asked(scheme: Any, name: str) -> Any:
-    """Return the attribute of a first round, which a second can follow; raises SchemeError for any other."""
+    """Return the attribute of a first round that a second can follow; raises SchemeError for any other."""
     if name not in scheme.attributes:
         raise SchemeError(f"scheme {scheme.name} has no attribute {name!r}; it has {', '.join(scheme.attributes)}")
     attribute = scheme.attributes[name]
@@ -68,7 +68,7 @@ def asked(scheme: Any, name: str) -> Any:
 
 
 def questions_of(attribute: Any, scheme: Any) -> list[str]:
-    """Return the names of the attributes of a second round's scheme that ask a number by ranges; raises SchemeError without."""
+    """Return the attributes of a second round's scheme that ask a number by ranges; raises SchemeError if there is none."""
     names = [
         name
         for name, other in scheme.attributes.items()
@@ -89,7 +89,7 @@ def questions_of(attribute: Any, scheme: Any) -> list[str]:
 
 
 def threshold(estimate: FunctionalEstimate) -> Fraction:
-    """Return the roundest number within a quarter of a standard error of an estimate, to be asked about.
+    """Return the roundest number within a quarter of a standard error of an estimate, as a threshold for a second round.
 
     >>> str(threshold(FunctionalEstimate(functional="quantile(0.5)", value=9234.5, standard_error=98.0, low=9042.0,
     ...     high=9426.0, confidence=0.95, plug_in=9200.0, kind="smooth")))
@@ -112,14 +112,14 @@ def threshold(estimate: FunctionalEstimate) -> Fraction:
 
 
 def _level(attribute: Any, question: Any) -> Listed:
-    """A question by ranges as a level of the attribute's channel: the weights of the answers of each of its input cells."""
+    """A question by ranges as a level of the attribute's channel: the weights of the answers for each input cell."""
     (weights,) = question.mechanism.channel()
     parts = _shares(attribute, question.bins)
     return Listed(parts @ weights.astype(np.int64))
 
 
 def _shares(attribute: Any, edges: Sequence[Fraction]) -> np.ndarray:
-    """How much of each input cell's width lies in each range, (inputs, ranges), in parts of 2^16."""
+    """Share of each input cell's width in each range, (inputs, ranges), in parts of 2^16."""
     inputs = attribute.mechanism.model().inputs
     places = [(float(edge) - float(attribute.lower)) / float(attribute.upper - attribute.lower) for edge in edges]
     below = np.clip(np.array(places)[None, :] * inputs - np.arange(inputs)[:, None], 0.0, 1.0)
@@ -130,9 +130,9 @@ def _shares(attribute: Any, edges: Sequence[Fraction]) -> np.ndarray:
 
 
 def deviations(first: DensityEstimate, second: Any, name: str) -> list[float]:
-    """Return by how many standard errors two rounds' shares below each edge of a question differ: of one population about 1.
+    """Return the differences of two rounds' proportions below each edge, in standard errors: about 1 for one population.
 
-    first: the density that the first round alone says.  second: the aggregate that has the question, `name`.
+    first: the density of the first round alone.  second: the aggregate with the question, `name`.
     """
     question, counts = second.scheme.attributes[name], second.statistics[name]
     model, n = question.mechanism.model(), second.reports(name)

@@ -1,18 +1,18 @@
-"""Means, moments and the variance whatever the distribution: weights without bias, joined with the smooth estimate.
+"""Unbiased means, moments and variance for every distribution, combined with the smooth estimates.
 
-A corrected functional sees what a smooth fit leaves in a span of B-splines.  Values that sit at few points leave more than a
-span holds, and its estimate is biased.  Weights of what was observed whose mean is the functional for every distribution
-(`distribution_free_weights`) have no bias.  With T_s, s the smooth estimate and its standard error, T_u, u the unbiased ones, D
-= T_u - T_s estimates minus the bias of T_s, and where that is zero and T_s efficient its variance is v = u^2 - s^2
+A corrected functional sees the residuals of a smooth fit in a span of B-splines.  Discrete values leave more than a span
+contains, and its estimate is biased.  Weights of the data whose mean is the functional for every distribution
+(`distribution_free_weights`) have no bias.  With T_s, s the smooth estimate and its standard error, and T_u, u the unbiased
+ones, D = T_u - T_s estimates minus the bias of T_s.  If that is zero and T_s efficient, its variance is v = u^2 - s^2
 [Hausman1978].  So
 
     T = T_s + w D,    SE^2 = (1 - w) s^2 + w u^2 + w (1 - w) D^2,    w = 1 / (1 + exp((c^2 - D^2 / v) / 2)),
 
-the average of two models by the likelihood ratio of D.  Both count alike where D is c standard errors from zero, beyond which a
-two-sided test errs in `TEST_ERROR` of rounds.  Where u is below 1.1 s, w grows, to one at 1.05 s: unbiased weights cost less
-there than a doubt is worth.
+the average of two models by the likelihood ratio of D.  Both have equal weight where D is c standard errors from zero, the
+limit of a two-sided test with error probability `TEST_ERROR`.  If u is below 1.1 s, w increases, to one at 1.05 s: unbiased
+weights then cost little.
 
-For some functionals no weights are unbiased.  The part of a target t that v = A'g misses is then taken from the nonparametric
+Some functionals have no unbiased weights.  The part of a target t that v = A'g misses is then evaluated at the nonparametric
 fit p (`_cells`): the estimate is g'y + (t - v)'p.  Its distance from the same sum over the smooth fit is added as an error.
 """
 
@@ -38,9 +38,9 @@ OFFERED = Mean | Moment | Variance
 
 @dataclass(frozen=True)
 class Unbiased:
-    """An unbiased estimate; error: its standard error.  within: the standard deviation that places within input cells add.
+    """An unbiased estimate with its standard error.  within: standard deviation due to places within input cells.
 
-    weights: (S,), of what was observed.
+    weights: (S,), of the data.
     """
 
     value: float
@@ -58,7 +58,7 @@ class UnbiasedMoments:
     expected: np.ndarray
 
     def joined(self, functional: Functional, smooth: Corrected | None, confidence: float) -> Corrected | None:
-        """Return the average of the smooth and the unbiased estimate, or the one that there is."""
+        """Return the average of the smooth and the unbiased estimate, or the one available."""
         unbiased = self.estimate(functional)
         if unbiased is None:
             return smooth
@@ -73,14 +73,14 @@ class UnbiasedMoments:
         return Corrected(value, error, value - half, value + half)
 
     def weights(self, functional: Functional, smooth: Corrected | None, weights: np.ndarray) -> np.ndarray:
-        """Return the weights of what was observed, (S,), in the average, from those in the smooth estimate."""
+        """Return the weights of the data, (S,), in the average, from those in the smooth estimate."""
         unbiased = self.estimate(functional)
         if unbiased is None or smooth is None:
             return weights
         return weights + share_of(smooth, unbiased) * (unbiased.weights - weights)
 
     def estimate(self, functional: Functional) -> Unbiased | None:
-        """Return a mean, moment or variance; None of another functional."""
+        """Return a mean, moment or variance; None for another functional."""
         if isinstance(functional, Variance):
             mean = self._moment(1, 0.0)
             square = self._moment(2, mean.value)
@@ -89,9 +89,10 @@ class UnbiasedMoments:
         return self._moment(functional.k, 0.0) if isinstance(functional, Mean | Moment) else None
 
     def _moment(self, k: int, centre: float) -> Unbiased:
-        """The mean of (x - centre)^k, values as likely at one place of a cell as at another.
+        """The mean of (x - centre)^k, values uniform within cells.
 
-        What no weights reach is read off the nonparametric fit; its distance from the smooth fit is an error of its own.
+        The part that no weights reach is evaluated at the nonparametric fit; its distance from the smooth fit is added as an
+        error.
         """
         edges = self.density.lower - centre + self.density.width * np.arange(self.inputs + 1) / self.inputs
         means, squares = (np.diff(edges ** (power + 1)) / (power + 1) / np.diff(edges) for power in (k, 2 * k))
@@ -109,7 +110,7 @@ class UnbiasedMoments:
 
     @property
     def inputs(self) -> int:
-        """How many input cells there are."""
+        """Number of input cells."""
         return self.likelihood.inputs
 
     @cached_property
@@ -118,15 +119,15 @@ class UnbiasedMoments:
 
     @cached_property
     def _clipped(self) -> np.ndarray:
-        """Of each end cell's mass the part that the fit has at the end of the range, (2,)."""
+        """Share of each end cell's mass that the fit puts at the end of the range, (2,)."""
         atoms = np.array(self.density.atoms)
         return np.asarray(atoms / np.where(atoms > 0, self._smooth_cells[[0, -1]], 1.0))
 
     @cached_property
     def _cells(self) -> np.ndarray:
-        """Masses of the input cells, (inputs,), that explain the reports best: few cells, since noise spreads none of them.
+        """Masses of the input cells, (inputs,), by nonnegative least squares, concentrated on few cells.
 
-        Those of the fit where the least squares do not end.  A ridge of one report a cell makes them unique.
+        The smooth fit's if the least squares do not converge.  A ridge of one report per cell makes them unique.
         """
         root = np.sqrt(self.likelihood.weights(self.expected))
         matrix = root[:, None] * self.likelihood.expected(np.eye(self.inputs))
@@ -147,9 +148,9 @@ class UnbiasedMoments:
 
 
 def doubt(smooth: Corrected, unbiased: Unbiased) -> float:
-    """Return the weight of the evidence that the smooth estimate is biased, 0..1.
+    """Return the posterior weight of a bias of the smooth estimate, 0..1.
 
-    The difference is looked at through a tenth of the unbiased variance at least: of equal errors none is as small as it seems.
+    The variance of the difference is at least a tenth of the unbiased variance.
     """
     variance = max(unbiased.error**2 - smooth.error**2, constants.SMALL * unbiased.error**2, constants.TINY)
     difference = (unbiased.value - smooth.value) ** 2 / variance
@@ -157,6 +158,6 @@ def doubt(smooth: Corrected, unbiased: Unbiased) -> float:
 
 
 def share_of(smooth: Corrected, unbiased: Unbiased) -> float:
-    """Return w, the weight of the unbiased estimate: that of a doubt, and what is left of one where it costs little."""
+    """Return w, the weight of the unbiased estimate: by the evidence of a bias, and more where it costs little."""
     by_evidence, cost = doubt(smooth, unbiased), unbiased.error / max(smooth.error, constants.TINY) - 1
     return by_evidence + (1 - by_evidence) * min(1.0, max(0.0, 2 - 2 * cost / constants.SMALL))
