@@ -1,19 +1,19 @@
-"""One distribution function for everything that is reported of one numeric attribute in one round.
+"""One distribution function for all reported proportions and quantiles of a numeric attribute in one round.
 
-A corrected share at one value takes no notice of the corrected share at the next: 1,000 clients give shares that fall as the
-value rises, and errors up to 1.4 times those of the curve that is corrected.  With F the curve's distribution function on a
-grid, d the distance to it of the middle of the band of corrected shares, and s half that band's length in standard errors,
+Corrected proportions at neighbouring values are not coordinated: with 1,000 clients they may decrease as the value rises, with
+errors up to 1.4 times those of the uncorrected curve.  With F the curve's distribution function on a grid, d the distance from
+it to the middle of the band of corrected proportions, and s half that band's length in standard errors,
 
-    G = isotonic( F + d (1 - (3 s / d)^2)_+ ),    cut to [0, 1].
+    G = isotonic( F + d (1 - (3 s / d)^2)_+ ),    clipped to [0, 1].
 
 The nonnegative garrote [Breiman1995] makes no correction within three standard errors and nearly all of a large one.  The
-standard error of d itself is smaller [Hausman1978], but it is the difference of two variances and often too small: in rounds of
-1,000 clients it makes errors up to 1.17 times the curve's, where s leaves them as they are.  Isotonic regression gives the
-nearest function that never falls [Barlow1972].
+standard error of d itself is smaller [Hausman1978], but as a difference of two variances it is often too small: with 1,000
+clients it makes errors up to 1.17 times the curve's, where s leaves them unchanged.  Isotonic regression gives the nearest
+nondecreasing function [Barlow1972].
 
-Shares are differences of G, and quantiles invert it.  Between grid points G rises in proportion to F.  The band, whatever it
-is made of, covers without an assumption on the curve.  An interval whose inner three quarters do not contain the reported value
-is moved until they do.  Its length stays.
+Proportions are differences of G, and quantiles invert it.  Between grid points G rises in proportion to F.  The band covers
+without an assumption on the curve.  An interval whose inner three quarters do not contain the reported value is moved until
+they do; its length does not change.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REPORTED = Cdf | Probability | Atom | Quantile
 
 
 def significant(correction: np.ndarray, error: np.ndarray) -> np.ndarray:
-    """Return corrections (n,), shrunk: none within three standard errors (n,), nearly all far beyond.
+    """Return corrections (n,) after shrinkage: zero within three standard errors (n,), nearly unchanged far beyond.
 
     >>> significant(np.array([0.2, 0.4, 4.0]), np.full(3, 0.1)).round(3)
     array([0.   , 0.175, 3.978])
@@ -45,7 +45,7 @@ def significant(correction: np.ndarray, error: np.ndarray) -> np.ndarray:
 
 
 def rising(curve: np.ndarray, corrected: np.ndarray, error: np.ndarray) -> np.ndarray:
-    """Return G of a rising curve F (n,) and of corrected shares (n,) with their standard errors (n,)."""
+    """Return G of a nondecreasing curve F (n,) and corrected proportions (n,) with their standard errors (n,)."""
     target = curve + significant(corrected - curve, error)
     return np.asarray(np.clip(scipy.optimize.isotonic_regression(target).x, 0.0, 1.0))
 
@@ -54,8 +54,9 @@ def rising(curve: np.ndarray, corrected: np.ndarray, error: np.ndarray) -> np.nd
 class CoherentCdf:
     """G on a grid.
 
-    grid: (n,), rising from lower to upper.  curve, shares: F and G at or below each of its points, (n,), and at upper what is
-    below it.  density: what F is of.
+    grid: (n,), from lower to upper.  curve, shares: F and G at or below each point, (n,), at upper without the point mass
+    there.
+    density: of F.
     """
 
     density: DensityOnInterval
@@ -67,7 +68,7 @@ class CoherentCdf:
     def from_band(
         cls, density: DensityOnInterval, band: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
     ) -> CoherentCdf:
-        """Return G; band: what makes low and high of the shares at or below x (n,), at `constants.CONFIDENCE`."""
+        """Return G; band: returns lower and upper limits of the proportions at or below x (n,), at `constants.CONFIDENCE`."""
         grid = np.linspace(density.lower, density.upper, constants.CURVE_CELLS + 1)
         low, high = band(np.append(grid[:-1], np.nextafter(density.upper, density.lower)))
         below = np.append(density.cdf(grid[:-1]), 1 - density.atoms[1])
@@ -95,7 +96,7 @@ class CoherentCdf:
         return np.where(x < self.grid[0], 0.0, np.where(x >= self.grid[-1], 1.0, share))
 
     def contained(self, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return intervals within [0, 1] of the shares at or below x (n,), moved where needed to contain G."""
+        """Return intervals within [0, 1] of the proportions at or below x (n,), moved where needed to contain G."""
         least, most = np.where(x >= self.grid[-1], 1.0, 0.0), np.where(x >= self.grid[0], 1.0, 0.0)
         low, high = moved(self(x), low, high, least, most)
         return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
@@ -117,7 +118,7 @@ class CoherentCdf:
         return np.where(t > self.shares[-1], self.grid[-1], np.clip(x, self.grid[begin], self.grid[begin + 1]))
 
     def value(self, functional: REPORTED) -> float:
-        """Return a share or a quantile."""
+        """Return a proportion or a quantile."""
         if isinstance(functional, Quantile):
             return float(self.quantile(functional.t))
         if isinstance(functional, Cdf):

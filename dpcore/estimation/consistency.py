@@ -1,7 +1,6 @@
-"""Projections onto what is possible: frequencies onto the simplex, splines onto densities.
+"""Projections onto constraints: frequencies onto the simplex, splines onto densities.
 
-Both are Euclidean: nothing consistent with the constraint lies closer to the raw estimate, so that the error against any
-truth never grows.
+Both are Euclidean: the projection of the raw estimate is at least as close to any consistent truth as the raw estimate.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ def project_simplex(values: np.ndarray) -> np.ndarray:
 
 
 def project_cumulative(values: np.ndarray) -> np.ndarray:
-    """Return frequencies, shape (k,), nonnegative and of sum one, for categories whose order means something.
+    """Return frequencies, shape (k,), nonnegative and of sum one, for ordered categories.
 
-    Their cumulative sums are the nondecreasing numbers in [0, 1] nearest to the raw cumulative sums: isotonic regression,
-    then cut, which is the projection on both constraints at once [Barlow1972].  Shares of intervals of categories gain most.
+    Their cumulative sums are the nondecreasing numbers in [0, 1] nearest to the raw ones: isotonic regression, then clipping,
+    is the projection on both constraints [Barlow1972].  Proportions of intervals of categories gain most.
 
     >>> project_cumulative(np.array([0.5, -0.1, 0.3, 0.3]))
     array([0.45, 0.  , 0.25, 0.3 ])
@@ -48,12 +47,13 @@ def project_cumulative(values: np.ndarray) -> np.ndarray:
 def project_density(coefficients: np.ndarray, degree: int, level: int) -> np.ndarray:
     """Return the B-spline coefficients, shape (K,), of the density in V_level nearest in L2 to a spline of V_level.
 
-    Degrees 0 and 1 are nonnegative exactly where their coefficients are.  For degrees 2 and 3 the coefficients after one or
-    two knot refinements are required to be nonnegative, which is sufficient, and nearly necessary; above 300 coefficients
-    their own.  The integral is one to rounding.
+    Degrees 0 and 1 are nonnegative exactly where their coefficients are.  For degrees 2 and 3 the coefficients after one or two
+    knot refinements are required to be nonnegative, which is sufficient, and nearly necessary; above level 8 the coefficients
+    themselves.
+    The integral is one to rounding.
 
-    Method: with B-splines summing to one, the projection on mass one adds a constant.  What is left is a least-distance problem
-    across the directions of mass zero, solved as nonnegative least squares [Lawson1974], chapter 23.
+    Method: with B-splines summing to one, the projection on mass one adds a constant.  The rest is a least-distance problem in
+    the directions of mass zero, solved as nonnegative least squares [Lawson1974], chapter 23.
     """
     raw = np.asarray(coefficients, dtype=np.float64)
     mass = bspline.integrals(degree, level)
@@ -73,7 +73,7 @@ def project_density(coefficients: np.ndarray, degree: int, level: int) -> np.nda
     step = -residual[:-1] / residual[-1]
     projected = centred + scale * scipy.linalg.solve_triangular(triangle.T, step, lower=False)
     least = float((refine @ projected).min())
-    if least < 0:  # rounding: mix in a little of the uniform density, whose refined coefficients are all one
+    if least < 0:  # rounding: mix in some of the uniform density, whose refined coefficients are all one
         projected = projected - least
     return np.asarray(projected / float(mass @ projected))
 
@@ -83,7 +83,7 @@ def _nonnegative_least_squares(system: np.ndarray, target: np.ndarray) -> np.nda
 
 
 def refinements(degree: int, level: int) -> int:
-    """Return after how many knot refinements coefficients are required to be nonnegative."""
+    """Return the number of knot refinements after which coefficients are required to be nonnegative."""
     return 0 if degree <= 1 else min(max(constants.POSITIVITY_LEVEL - level, 0), 2)
 
 

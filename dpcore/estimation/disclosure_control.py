@@ -1,9 +1,9 @@
-"""Which groups may be shown so that nobody can tell what fewer reports than so many say.
+"""Which groups may be shown without revealing the sums of fewer reports than a minimum.
 
-Groups are categories of public labels, whose sums anybody may add and subtract as they are published, everyone's among them.
-What comes of it is a sum over people with weights v = x_0 + sum_g x_g 1_g, of either sign.  Nothing is told of few where every
-such v that counts one person whole counts so many people at least, sum |v|: a linear program for each combination of labels of
-too few reports.  Where one finds fewer, the smallest of the groups that it needs is hidden, and all is looked at again.
+Groups are categories of public labels.  Published sums of groups and of all clients can be added and subtracted; the results
+are sums over clients with weights v = x_0 + sum_g x_g 1_g, of either sign.  A small group is protected if every such v that
+counts one client fully has sum |v| of at least the minimum: a linear program for each combination of labels with too few
+reports.  If one has a smaller sum, the smallest group in it is hidden, and the check is repeated.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from dpcore.functionals.group import Group
 def shown(
     counts: np.ndarray, groups: Mapping[Any, np.ndarray], fewest: int, fixed: Sequence[np.ndarray] = ()
 ) -> set[Any]:
-    """Return the groups that may be shown beside everyone; all of them where `fewest` is 0.
+    """Return the groups that may be shown next to the total; all of them if `fewest` is 0.
 
-    counts: (C,) reports of each combination of labels.  groups: name -> (C,) bool, its combinations.  An empty group is shown:
-    there is nobody in it.  fixed: (C,) each, what is shown besides.
+    counts: (C,) reports of each combination of labels.  groups: name -> (C,) bool, its combinations.  An empty group is shown.
+    fixed: (C,) each, other published sums.
     """
     there = np.flatnonzero(counts)
     sizes = {name: int(counts[cells].sum()) for name, cells in groups.items()}
@@ -39,9 +39,9 @@ def shown(
 
 
 def seen(aggregate: Any, cells: Mapping[Group, np.ndarray], fewest: int) -> list[tuple[str, Group]]:
-    """Return (attribute, group) of labels whose sums of the attribute's reports may be shown, and are of any.
+    """Return (attribute, group) of labels whose sums of the attribute's reports may be shown and are not empty.
 
-    cells: group -> (C,) bool, the combinations of labels that are its own.  Groups of pairs are shown besides.
+    cells: group -> (C,) bool, its combinations of labels.  Groups of pairs are published as well.
     """
     held, pairs = aggregate.labelled, aggregate.scheme.grouped
     shown_groups: dict[bytes, set[Group]] = {}
@@ -61,9 +61,9 @@ def seen(aggregate: Any, cells: Mapping[Group, np.ndarray], fewest: int) -> list
 
 
 def tells(counts: np.ndarray, weights: np.ndarray, groups: Mapping[Any, np.ndarray], fewest: int) -> bool:
-    """Return whether a weighted sum of everyone, published beside everyone's and the groups', tells what too few reports say.
+    """Return whether a weighted sum of all clients, published next to the total and the groups, reveals too few reports.
 
-    counts, groups: as of `shown`, all of them seen.  weights: (C,), what a report of each combination counts for.
+    counts, groups: as in `shown`, all of them published.  weights: (C,), of a report of each combination.
     """
     there = np.flatnonzero(counts)
     rows = [weights[there], *(cells[there] for cells in groups.values())]
@@ -71,9 +71,9 @@ def tells(counts: np.ndarray, weights: np.ndarray, groups: Mapping[Any, np.ndarr
 
 
 def _tells(counts: np.ndarray, groups: np.ndarray, fewest: int) -> np.ndarray:
-    """Which of the groups, (G, C), a weighted sum of fewer people needs, (G,) bool; none where there is none.
+    """Which of the groups, (G, C), a weighted sum of too few clients uses, (G,) bool; none if there is no such sum.
 
-    counts: (C,), all above 0.  Where the program has no answer, all are needed.
+    counts: (C,), all above 0.  All if the program has no solution.
     """
     from scipy.optimize import linprog  # asked for labels alone
 

@@ -1,6 +1,6 @@
-"""What an estimator is: an aggregate and an attribute in, an estimate with its uncertainty out.
+"""The estimator interface: an aggregate and an attribute in, an estimate with its uncertainty out.
 
-There is no fit and no state: the same aggregate gives the same answer, and choices (a level rule) are fields.
+There is no fit and no state: the same aggregate gives the same estimate, and choices (a level rule) are fields.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dpcore.functionals.group import Group
 
 
 class Estimator(ABC):
-    """Turns an aggregate into the estimate of one attribute.
+    """Estimates one attribute from an aggregate.
 
-    A new one is a file of this folder, and its name among those that a mechanism declares it is read by.
-    `name` is what tables call the estimator.  titles: each name that schemes know it by -> how people say that it was used.
+    A new one is a file of this folder; a mechanism's declaration names it.
+    `name` is its name in tables.  titles: each name in schemes -> its description for readers.
     """
 
     name: ClassVar[str]
@@ -34,36 +34,36 @@ class Estimator(ABC):
         return cls()
 
     def degree(self, mechanism: Any) -> int | None:
-        """Return the degree of the polynomials that a density is made of, which functionals ask; None where it is not."""
+        """Return the degree of a density's polynomials, which functionals require; None without a density."""
         return None
 
     @abstractmethod
     def estimate(self, aggregate: Any, attribute: str, given: str | None = None) -> Any:
         """Return the attribute's estimate; with `given`, a paired categorical attribute, {category: estimate}.
 
-        Raises NotEstimable where there are too few reports, SchemeError where the question does not fit the scheme.
+        Raises NotEstimable with too few reports, SchemeError if the scheme does not support the request.
         """
 
 
 class DensityEstimator(Estimator):
-    """One of numeric attributes.  `needs` says which mechanisms it reads, to people whose attribute has another."""
+    """An estimator of numeric attributes.  `needs` describes the mechanisms that it supports, for error messages."""
 
     needs: ClassVar[str]
 
     def estimate(
         self, aggregate: Any, attribute: str, given: str | None = None
     ) -> DensityEstimate | dict[str, DensityEstimate]:
-        """Return the attribute's density; with `given`, {category: density}, without the categories too rare to tell.
+        """Return the attribute's density; with `given`, {category: density}, without categories with too few reports.
 
-        Raises NotEstimable where there are too few reports, SchemeError for a mechanism that this estimator does not read
-        or a pair that the scheme does not keep.
+        Raises NotEstimable with too few reports, SchemeError for a mechanism that this estimator does not support or a pair
+        that the scheme does not contain.
         """
         described = aggregate.scheme.attributes[attribute]
         model = described.mechanism.model()
         if not self._reads(model):
             raise SchemeError(f"{self.needs}; {attribute} has {described.mechanism.name}")
         if aggregate.reports(attribute) == 0:
-            raise NotEstimable(f"{attribute} has no report; collect some first")
+            raise NotEstimable(f"attribute {attribute!r}: no reports yet; collect reports before estimating")
         if given is None:
             return self._of_everyone(described, model, aggregate.statistics[attribute])
         pair = Pair.from_aggregate(aggregate, attribute, given)
@@ -71,12 +71,12 @@ class DensityEstimator(Estimator):
 
     @abstractmethod
     def _reads(self, model: Any) -> bool:
-        """Whether a mechanism's model is one that this estimator knows."""
+        """Whether this estimator supports a mechanism's model."""
 
     @abstractmethod
     def _of_everyone(self, described: Any, model: Any, statistics: np.ndarray) -> DensityEstimate:
-        """The density of everyone; described: the attribute in the scheme.  statistics: (S,)."""
+        """Density of all clients; described: the attribute in the scheme.  statistics: (S,)."""
 
     @abstractmethod
     def _of_groups(self, described: Any, model: Any, pair: Pair) -> Callable[[int, Group], DensityEstimate]:
-        """What estimates the group at a place of the pair's categories."""
+        """A function that estimates the group at an index of the pair's categories."""

@@ -1,4 +1,4 @@
-"""One number that an aggregate says, with its interval, or why it says none."""
+"""The estimate of one functional, with its interval or the reason of a refusal."""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ import numpy as np
 from dpcore.errors import SchemeError
 from dpcore.estimation import constants
 
-ASSUMED, BIAS_AWARE = "assumed", "bias_aware"  # the kind of an interval under a stated bound, and what makes such rows
-DISTRIBUTION_FREE = "distribution_free"  # the kind of one that holds whatever the law, and what makes such rows
-# What makes rows that are, once more, of numbers and curves that another estimator made.
+ASSUMED, BIAS_AWARE = (
+    "assumed",
+    "bias_aware",
+)  # the kind of an interval under a stated bound, and the estimator of such rows
+DISTRIBUTION_FREE = "distribution_free"  # the kind of one valid for every distribution, and the estimator of such rows
+# Estimators whose rows repeat functionals and curves of another estimator.
 SAID = (BIAS_AWARE, DISTRIBUTION_FREE)
-TWO_ROUNDS = "two_rounds"  # what makes rows that are of an earlier round's reports, too
+TWO_ROUNDS = "two_rounds"  # the estimator of rows that also use an earlier round's reports
 
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionalEstimate:
-    """A number of a density, or of frequencies, with its interval.
+    """A functional of a density or of frequencies, with its interval.
 
-    value, standard_error, low, high: the corrected estimate's, in the functional's unit; all None where it was refused.  A
-    share's or quantile's value is that of one distribution function, the standard error that of its corrected estimate.
-    plug_in: the functional of the density that is shown.  kind: 'smooth' or 'atomic', by the functional; 'assumed' of an
-    interval that holds for every density as smooth as was said, 'distribution_free' of one that holds whatever the law.
-    reason: why it was refused and what would do; None otherwise.
-    second_order: the share of standard_error^2 that the functional's second derivative adds; None where nobody said.
-    design_effect: standard_error^2 over that of as many reports that all count the same; None where they do.
+    value, standard_error, low, high: of the corrected estimate, in the functional's unit; all None if refused.  The value of a
+    proportion or quantile comes from one distribution function, the standard error from its corrected estimate.
+    plug_in: the functional of the density shown.  kind: 'smooth' or 'atomic', by the functional; 'assumed' for an interval
+    valid under a stated bound, 'distribution_free' for one valid for every distribution.
+    reason: why it was refused, and a remedy; None otherwise.
+    second_order: share of standard_error^2 due to the functional's second derivative; None if unknown.
+    design_effect: standard_error^2 over that of the same number of equally weighted reports; None for equal weights.
     """
 
     functional: str
@@ -45,11 +48,11 @@ class FunctionalEstimate:
 
     @property
     def is_refused(self) -> bool:
-        """Whether there is no estimate, for the reason given."""
+        """Whether there is no estimate, for `reason`."""
         return self.value is None
 
     def around(self, value: float, least: float, most: float) -> FunctionalEstimate:
-        """Return the same of another value, the interval moved as far as that needs; least, most: the quantity's range."""
+        """Return it with another value, the interval moved where needed; least, most: the quantity's range."""
         if self.low is None or self.high is None:
             return self
         low, high = (float(np.clip(end, least, most)) for end in moved(value, self.low, self.high, least, most))
@@ -59,7 +62,7 @@ class FunctionalEstimate:
 def refused(
     functional: Any, reason: str, confidence: float = 0.95, plug_in: float | None = None, kind: str = ""
 ) -> FunctionalEstimate:
-    """Return the result of a functional that cannot be inferred, and why; plug_in: of what is shown, where it has one."""
+    """Return the result of a functional that cannot be inferred, with the reason; plug_in: of the density shown, if defined."""
     name, kind = str(functional), kind or functional.kind
     return FunctionalEstimate(functional=name, kind=kind, confidence=confidence, plug_in=plug_in, reason=reason)
 
@@ -82,9 +85,9 @@ def moved(
     least: np.ndarray | float,
     most: np.ndarray | float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return intervals, moved where needed, so that each value is away from its limits by an eighth of the length.
+    """Return intervals, moved where needed, so that each value is an eighth of the length away from the limits.
 
-    least, most: the range of the quantity.  A limit that the range cuts may be the value itself, and does not move from there.
+    least, most: the range of the quantity.  A limit clipped by the range may equal the value, and does not move.
 
     >>> [end.round(3).tolist() for end in moved(0.3, 0.25, 0.65, 0.0, 1.0)]
     [0.25, 0.65]
@@ -92,11 +95,14 @@ def moved(
     [0.15, 0.55]
     """
     value, low, high = (np.asarray(number, dtype=np.float64) for number in (value, low, high))
-    low, high = np.minimum(low, high), np.maximum(low, high)  # of few cells each may come from elsewhere, and cross
+    low, high = (
+        np.minimum(low, high),
+        np.maximum(low, high),
+    )  # with few cells they may be computed differently, and cross
     margin = constants.MARGIN * (high - low)
     first, last = np.where(low <= least, low, low + margin), np.where(high >= most, high, high - margin)
     shift = value - np.clip(value, first, np.maximum(first, last))
-    # A limit at the range's own may have been cut there: where it was before nobody knows
+    # A limit at the range's own may have been clipped: its original place is unknown
     low = np.where(low == least, low, low + shift)
     high = np.where(high == most, high, high + shift)
     low, high = np.maximum(low, np.minimum(least, value)), np.minimum(high, np.maximum(most, value))

@@ -1,8 +1,8 @@
-"""Groups of one aggregate: how many reports each has, how much they are worth, and why one says nothing.
+"""Groups of one aggregate: number of reports, effective number, and refusals.
 
-A group is the clients whose other, privatized attribute is truly c.  Who they are nobody knows, but what they said; w, a row
-of the inverse of that attribute's channel, makes sums over what was said unbiased for the group.  Its share of n reports is
-P = w' m / n, m the reports by what they said; its reports are worth n P^2 / E w^2 of clients known to belong to it.
+A group is the clients whose other, privatized attribute is truly c, known only through reported categories.  A row w of the
+inverse of that attribute's channel makes sums over reported categories unbiased for the group.  Its share of n reports is
+P = w' m / n, m the reports by reported category; they are worth n P^2 / E w^2 reports of clients known to belong to it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dpcore.estimation.joint.conditioning import Pair
 
 
 def everyone(aggregate: Any, attribute: str) -> Sample:
-    """Return whose reports an estimate of the whole aggregate is made of."""
+    """Return the sample of an estimate of the whole aggregate."""
     return Sample(aggregate=aggregate.fingerprint, n=aggregate.reports(attribute))
 
 
 def groups(aggregate: Any, attribute: str, given: str) -> dict[str, Sample]:
-    """Return category -> whose reports the group's estimate is made of."""
+    """Return category -> the sample of the group's estimate."""
     pair = Pair.from_aggregate(aggregate, attribute, given)
     reported = np.asarray(aggregate.statistics[given], dtype=np.float64)
     fingerprint, n = aggregate.fingerprint, aggregate.reports(attribute)
@@ -33,31 +33,29 @@ def groups(aggregate: Any, attribute: str, given: str) -> dict[str, Sample]:
 
 
 def reports_by_category(aggregate: Any, given: str) -> dict[str, int]:
-    """Return category -> how many reports say it; those who answer one attribute of a pair answer the other."""
+    """Return category -> number of reports that name it; respondents to one attribute of a pair also respond to the other."""
     counts = aggregate.statistics[given].tolist()
     return dict(zip(aggregate.scheme.attributes[given].categories, counts, strict=True))
 
 
 def is_withheld(aggregate: Any, given: str, fewest: int) -> bool:
-    """Return whether a group has reports and fewer than so many; the numbers of all groups tell its own, and are refused."""
+    """Return whether a group has reports but fewer than `fewest`: the sums of all groups would reveal its own."""
     return any(0 < n < fewest for n in reports_by_category(aggregate, given).values())
 
 
 def refusal(sample: Sample, reporting: int, fewest: int) -> str:
-    """Return why a group of these reports has no estimate, and what would do: its share must exceed three standard errors.
+    """Return why a group with these reports has no estimate, and a remedy: its share must exceed three standard errors.
 
-    reporting: how many reports name it or, where that is withheld with it, the smallest group beside it; each needs `fewest`.
+    reporting: number of reports that name it or, if that is withheld, the smallest group next to it; each needs `fewest`.
     """
     if reporting < fewest:
         return f"{reporting:,} reports name this group or one beside it, which needs {fewest:,} (min_clients); collect more"
     share, error = sample.size / max(1, sample.n), sample.error / max(1, sample.n)
     noise = f"the group is {share:.2%} of the clients with a standard error of {error:.2%}"
     if share <= 0:
-        return (
-            f"{noise}, which no number of clients told from none; collect more or raise the other attribute's epsilon"
-        )
+        return f"{noise}, not above zero; collect more reports or raise the other attribute's epsilon"
     more = max(1.0, (constants.CLEAR_ERRORS * error / share) ** 2)
     return (
-        f"{noise}: its {sample.effective_n:,.0f} effective reports cannot be told from none at every level; about "
-        f"{2 * more:,.1f} times as many clients, or a larger epsilon of the other attribute, would do"
+        f"{noise}: its {sample.effective_n:,.0f} effective reports are within three standard errors of none at every level; "
+        f"collect about {2 * more:,.1f} times as many, or use a larger epsilon of the other attribute"
     )

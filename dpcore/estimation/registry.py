@@ -1,4 +1,4 @@
-"""Every estimator by the names that schemes give it: found in the files of four packages beside it."""
+"""Every estimator by its names in schemes, collected from the files of four packages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PACKAGES = ("density", "discrete", "frequency", "joint")  # whose files may hold
 
 @cache
 def by_name() -> dict[str, type[Estimator]]:
-    """Return name -> the estimator that has it among its `titles`."""
+    """Return name -> the estimator with that name in its `titles`."""
     estimators: dict[str, type[Estimator]] = {}
     for folder in PACKAGES:
         package = import_module(f"{__package__}.{folder}")
@@ -26,5 +26,5 @@ def by_name() -> dict[str, type[Estimator]]:
 
 
 def named(attribute: Any) -> Estimator:
-    """Return the estimator that the scheme names for an attribute, with what the scheme says of it."""
+    """Return the estimator that the scheme names for an attribute, with the scheme's options."""
     return by_name()[attribute.estimator].from_attribute(attribute)

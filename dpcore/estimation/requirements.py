@@ -1,4 +1,4 @@
-"""What a scheme asks of its attributes: whether it can be estimated at all, and what is found under what it assumes."""
+"""Requirements of a scheme's attributes: whether they can be estimated, and estimates under declared assumptions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dpcore.functionals import parse
 
 
 def check_estimates(scheme: Any) -> None:
-    """Raise SchemeError where an attribute is asked for a level or a functional that its kind, bounds or basis rule out.
+    """Raise SchemeError if an attribute's level or functionals do not fit its type, bounds or basis.
 
-    To be called before anyone reports: found later, the reports would be lost with the scheme that has to change.
+    Call it before anyone reports: a later change of the scheme would lose the reports.
     """
     for name, attribute in scheme.attributes.items():
         try:
@@ -42,12 +42,12 @@ def _check_attribute(attribute: Any) -> None:
 
 
 def assuming(attribute: Any, density: Any) -> tuple[tuple[FunctionalEstimate, ...], Evidence]:
-    """Return an attribute's functionals if its density is as smooth as is assumed, and whether reports contradict that."""
+    """Return an attribute's functionals under its declared bound, and the test of the bound."""
     bound = float(attribute.assume)
     results = (density.functional(parse(text), second_derivative=bound) for text in attribute.functionals)
     return tuple(results), density.assumption(bound)
 
 
 def whatever_the_law(attribute: Any, density: Any) -> tuple[FunctionalEstimate, ...]:
-    """Return an attribute's functionals with intervals that hold whatever the law of its values."""
+    """Return an attribute's functionals with intervals valid for every distribution."""
     return tuple(density.functional(parse(text), distribution_free=True) for text in attribute.functionals)

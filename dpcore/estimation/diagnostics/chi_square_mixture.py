@@ -1,8 +1,8 @@
-"""The law of a weighted sum of squared normals, X = sum_i w_i (Z_i + d_i)^2, by its saddlepoint.
+"""Distribution of a weighted sum of squared normals, X = sum_i w_i (Z_i + d_i)^2, by a saddlepoint approximation.
 
 Level rules compare L2 norms of estimates with it; intervals of quadratic functionals are its quantiles.  The Lugannani-Rice
-formula is deterministic and its relative error small far out in the tail, where simulation needs millions of draws.
-Sources: [Lugannani1980]; for this law [Kuonen1999].
+formula is deterministic, with a small relative error far in the tail, where simulation needs millions of draws.
+Sources: [Lugannani1980]; for this distribution [Kuonen1999].
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ class ChiSquareMixture:
         return self.constant + self._first(s)
 
     def _bracket(self, increasing: Callable[[float], float]) -> tuple[float, float]:
-        """Saddlepoints between which an increasing function changes sign; the same twice where it does not.
+        """Saddlepoints between which an increasing function changes sign; twice the same where it does not.
 
-        They lie between the poles 1 / (2 w) of the generating function: each step goes half the way to the pole, or twice as
-        far where there is none.
+        They lie between the poles 1 / (2 w) of the generating function: each step goes half the way to the pole, or doubles
+        without one.
         """
         above, below = self._w.max(initial=0.0), self._w.min(initial=0.0)
         ends = []
@@ -128,11 +128,11 @@ class ChiSquareMixture:
 
 
 def error_law(t: np.ndarray, Q: np.ndarray, S: np.ndarray) -> ChiSquareMixture:
-    """Return the law of t'x + x'Qx - tr(QS), x ~ N(0, S): a mixture of noncentral chi-squares."""
+    """Return the distribution of t'x + x'Qx - tr(QS), x ~ N(0, S): a mixture of noncentral chi-squares."""
     spread = root(S)
     weights, axes = np.linalg.eigh(spread.T @ Q @ spread)
     slopes = axes.T @ (spread.T @ t)
-    bent = np.abs(weights) > 1e-9 * np.abs(weights).max()  # straight directions have no square to complete
+    bent = np.abs(weights) > 1e-9 * np.abs(weights).max()  # linear directions have no square to complete
     w, b = weights[bent], slopes[bent]
     return ChiSquareMixture(
         w,

@@ -1,16 +1,16 @@
-"""Whether values sit at few points: what reports say of it, and what is then not known.
+"""Tests of whether values are concentrated on few points.
 
-A density through the reports of whole numbers, of rounded ones, or of many people with one value is smooth where the truth
-jumps, and intervals around it look right and are wrong.  The law p of the input cells that was fitted is changed into one of
-single values, and the reports are asked which they prefer, by their log-likelihood:
+The density fitted to reports of integers, of rounded values, or of a value shared by many respondents is smooth where the truth
+jumps, and its intervals do not cover.  The fitted distribution p of the input cells is changed into discrete ones, and the
+log-likelihood of the reports compares them:
 
-    a lattice    a part of p, as it is or evened out, moved to the nearest multiples of 1 / k of the range, or to the middles
-                 between them; each k is as likely beforehand as 1 / k, and all of p as five times a part;
-    a place      what p has above a part of a peak moved to one of its cells, or to the two around its mean.
+    a lattice    a part of p, as it is or smoothed, moved to the nearest multiples of 1 / k of the range, or to the midpoints
+                 between them; the prior of k is proportional to 1 / k, and all of p is five times as likely as a part;
+    a place      the mass of p above a part of a peak's height, moved to one of its cells, or to the two around its mean.
 
-A lattice, or part of a peak, counts where the reports prefer it; a whole peak that they see, or a cell twice as high as its
-neighbours, where they cannot tell it from a single value.  A peak at an end of the range that they cannot tell from an endless
-one counts for what a density alone has.
+A lattice, or part of a peak, counts if the reports prefer it.  A whole peak that is significant, or a cell twice as high as its
+neighbours, counts if the reports do not distinguish it from a single value.  A peak at an end of the range that is not
+distinguished from an unbounded density rules out functionals of a density.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ Gains = Callable[[np.ndarray], np.ndarray]
 
 
 def assess(likelihood: Likelihood, density: DensityOnInterval) -> Discreteness:
-    """Return what the reports say of the density fitted to them; who is clipped to a bound is an atom of it, and no place."""
+    """Return the evidence of discreteness for the density fitted to the reports; point masses at the bounds do not count."""
     cells, law = likelihood.inputs, Cells(likelihood.inputs, density).masses
     atoms = np.zeros(cells)
     atoms[[0, -1]] += density.atoms
     fitted = likelihood.log_likelihood(likelihood.expected(law + atoms))
 
     def expected(laws: np.ndarray) -> np.ndarray:
-        """What each of the laws, (cells, m), expects, (m, S)."""
+        """Expected values of each distribution, (cells, m), shape (m, S)."""
         return np.ascontiguousarray(likelihood.expected(laws + atoms[:, None]).T)
 
     def preferred(expected: np.ndarray) -> np.ndarray:
-        """How much the reports prefer what is expected, (m, S), to what the law fitted expects."""
+        """Log-likelihood of expected values, (m, S), less that of the fit."""
         return np.array([likelihood.log_likelihood(row) for row in np.maximum(expected, 1e-300)]) - fitted
 
     def gains(laws: np.ndarray) -> np.ndarray:
-        """How much they prefer each of the laws, (cells, m)."""
+        """Log-likelihood of each distribution, (cells, m), less that of the fit."""
         return preferred(expected(laws))
 
     lattice, on_lattice = _lattice(law, expected, preferred)
@@ -56,12 +56,12 @@ def assess(likelihood: Likelihood, density: DensityOnInterval) -> Discreteness:
 
 
 def _lattice(law: np.ndarray, expected: Gains, preferred: Gains) -> tuple[int, float]:
-    """The coarsest lattice that is all but the one that the reports prefer, and the part of the people on it; or 0, 0.
+    """The coarsest lattice within the tie margin of the best, and the share of respondents on it; or 0, 0.
 
-    What is expected of a part of the people moved and the rest not is that part of what the two laws expect.
+    Expected values are linear: a part of the mass moved gives that part of the change of all of it.
     """
     numbers, nearest = _nearest(len(law))
-    if not len(numbers):  # of so few cells none is coarser
+    if not len(numbers):  # too few cells for a coarser lattice
         return 0, 0.0
     even = _evened(law, np.round(len(law) / numbers).astype(np.int64))
     even *= law.sum() / even.sum(axis=1, keepdims=True)
@@ -90,7 +90,7 @@ def _lattice(law: np.ndarray, expected: Gains, preferred: Gains) -> tuple[int, f
 
 
 def _evened(law: np.ndarray, widths: np.ndarray) -> np.ndarray:
-    """The law's means over so many cells around each, (m, cells), as if it went on mirrored beyond its ends; widths: (m,)."""
+    """Moving averages of the distribution over that number of cells, (m, cells), mirrored at its ends; widths: (m,)."""
     beyond = int(widths.max())
     sums = np.cumsum(np.pad(law, (beyond + 1, beyond), mode="symmetric"))
     first = np.arange(len(law)) + beyond - widths[:, None] // 2  # the sum's, of all before the first cell
@@ -99,7 +99,7 @@ def _evened(law: np.ndarray, widths: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def _nearest(cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """The lattices, (m,), and of each the cell of the point that is nearest to each cell, (m, cells); read-only."""
+    """The lattices, (m,), and for each the cell of the lattice point nearest to each cell, (m, cells); read-only."""
     k = np.arange(2, min(constants.FINEST_LATTICE, cells // 3) + 1)[:, None, None]
     shift = np.array([[0.0], [0.5]])
     points = np.clip(np.round((np.arange(cells) + 0.5) / cells * k - shift), 0, k - (shift > 0)) + shift
@@ -109,8 +109,8 @@ def _nearest(cells: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _places(law: np.ndarray, gains: Gains) -> tuple[int, float]:
-    """How many stretches may be one value each, and the share of the respondents there."""
-    moved = np.zeros(len(law))  # who may be at single values, by cell
+    """Number of intervals that may be one value each, and the share of the respondents there."""
+    moved = np.zeros(len(law))  # mass at possible single values, by cell
     for part in constants.PEAK_PARTS:
         is_whole = part == constants.PEAK_PARTS[0]
         peaks = [_Peak.around(law, *peak, part) for peak in _peaks(law, part)]
@@ -146,7 +146,7 @@ def _has_endless_end(law: np.ndarray, atoms: np.ndarray, gains: Gains) -> bool:
 
 
 def _flattened(law: np.ndarray, peaks: list[_Peak]) -> np.ndarray:
-    """The laws, (cells, m), of which each has one of the peaks' excess spread over all cells."""
+    """The distributions, (cells, m), each with one peak's excess spread over all cells."""
     laws = np.repeat(law[:, None], len(peaks), axis=1)
     for column, peak in enumerate(peaks):
         laws[peak.first : peak.last + 1, column] -= peak.excess
@@ -179,7 +179,7 @@ def _peaks(law: np.ndarray, part: float) -> list[tuple[int, int, int]]:
 
 @dataclass(frozen=True, eq=False)
 class _Peak:
-    """first, last: its cells.  excess: (last - first + 1,), what they have above a part of its height."""
+    """first, last: its cells.  excess: (last - first + 1,), their mass above a part of its height."""
 
     first: int
     last: int

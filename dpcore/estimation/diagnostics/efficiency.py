@@ -1,11 +1,10 @@
-"""How near an error is to the least that any mechanism of its epsilon could have, where nothing is assumed of the law.
+"""Efficiency of an estimate: its error relative to the least of any mechanism of its epsilon, for any distribution.
 
-An estimate of a number from reports is, to first order, the mean of weights g(Z) of reports with E[g(Z) | X = x] = w(x), w the
-number's influence.  A mechanism and its weights together are a measure over pairs of a weight v and a set S of values whose
-people report it e^epsilon times as often as others; every epsilon-private mechanism is a mixture of such pairs, so that the
-least variance of all of them is a linear programme.  Its dual is solved here, and what solvers and grids leave of its
-constraints is taken off, so that what is returned is a lower bound.  Mechanisms that learn from earlier reports gain nothing
-more, and those that learn the law come to it [Steinberger2024].
+An estimate is, to first order, the mean of weights g(Z) of reports with E[g(Z) | X = x] = w(x), w the functional's influence.
+A mechanism with its weights is a measure over pairs of a weight v and a set S of values that report it e^epsilon times as often
+as others; every epsilon-private mechanism is a mixture of such pairs, so that the least variance is a linear program.  Its dual
+is solved here; the violation of its constraints left by solver and grid is subtracted, so that the result is a lower bound.
+Mechanisms that use earlier reports do not gain, and those that learn the distribution reach it [Steinberger2024].
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def _dual(values: np.ndarray, law: np.ndarray, ratio: float) -> float:
 
 
 def _solved(values: np.ndarray, law: np.ndarray, ratio: float, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The best a and b, (k,) each, where the constraints of some v, (m,), are asked for; max(h, 0) is a variable."""
+    """The best a and b, (k,) each, under the constraints of some v, (m,); max(h, 0) is a variable."""
     k, m = len(values), len(asked)
     weights = np.stack([np.ones(m), asked], axis=1)
     above: list[Any] = [scipy.sparse.kron(weights, scipy.sparse.eye_array(k)), -scipy.sparse.eye_array(m * k)]
@@ -81,10 +80,10 @@ def _solved(values: np.ndarray, law: np.ndarray, ratio: float, asked: np.ndarray
 
 
 def least_error(functional: Functional, density: Density, ratio: float, n: int) -> float | None:
-    """Return an error below which no estimate from n reports of ratio e^epsilon comes at a density, or None.
+    """Return a lower bound of the error of any estimate from n reports of ratio e^epsilon at a density, or None.
 
-    None of what has no error of the order n^(-1/2) (the density at a point), and where the influence is unbounded.
-    Values with nearly the same influence are taken together, which lowers the bound.
+    None for functionals without an error of order n^(-1/2) (the density at a point), or with an unbounded influence.
+    Values with nearly the same influence are merged, which lowers the bound.
     """
     if functional.needs_positive or functional.index is not None:
         return None
@@ -102,7 +101,7 @@ def least_error(functional: Functional, density: Density, ratio: float, n: int) 
 
 
 def _grouped(values: np.ndarray, law: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values that are close taken together, each group at its mean, (k,), and the groups' shares."""
+    """Nearby values merged, each group at its mean, (k,), and the groups' shares."""
     low, high = float(values.min()), float(values.max())
     if high == low:
         return values[:1], np.ones(1)

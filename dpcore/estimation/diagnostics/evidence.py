@@ -1,4 +1,4 @@
-"""What stands behind an estimate: whose reports, at what level, whether it explains them, how far lies can move it."""
+"""Evidence behind an estimate: reports used, level, goodness of fit, discreteness, and sensitivity to malicious clients."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Deviations = float | np.ndarray  # standard errors to either side of a curve, th
 
 @dataclass(frozen=True, kw_only=True)
 class GoodnessOfFit:
-    """How far what was observed lies from what an estimate expects, against what chance explains.
+    """Distance of the data from the expected values of an estimate, relative to chance.
 
-    statistic: chi-squared.  degrees: of freedom, effective: its mean where the model is right.  threshold: what it exceeds once
-    in a thousand times then.  p_value: how often it would be as large.
+    statistic: chi-squared.  degrees: effective degrees of freedom, its mean if the model is right.  threshold: exceeded with
+    probability .001 then.  p_value: of the statistic.
     """
 
     statistic: float
@@ -27,7 +27,7 @@ class GoodnessOfFit:
 
     @property
     def passed(self) -> bool:
-        """Whether the estimate explains what was observed."""
+        """Whether the fit is not rejected."""
         return self.statistic <= self.threshold
 
     def __str__(self) -> str:
@@ -36,10 +36,10 @@ class GoodnessOfFit:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """Whether reports contradict a bound on a second derivative.
+    """The test of a stated bound on a second derivative.
 
-    statistic: how much better rougher densities explain them, in standard deviations of what they do by chance.  threshold:
-    what that exceeds once in a hundred rounds of a density of the class.
+    statistic: gain of rougher densities, in standard deviations under the bound.  threshold: exceeded in one of a hundred
+    rounds of a density within the bound.
     """
 
     statistic: float
@@ -47,7 +47,7 @@ class Evidence:
 
     @property
     def passed(self) -> bool:
-        """Whether they do not."""
+        """Whether the bound is not rejected."""
         return self.statistic <= self.threshold
 
     def __str__(self) -> str:
@@ -59,11 +59,11 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Discreteness:
-    """Whether values are concentrated on few points, as far as reports can tell.
+    """Whether the reports suggest values concentrated on few points.
 
-    peaks: how many parts of the range may each be a single value.  share: of the respondents who may be at single values.
-    lattice: k of the multiples of 1 / k of the range where values are, 0 where none is seen.  has_endless_end: whether the
-    density may be unbounded at an end.
+    peaks: number of intervals that may each be a single value.  share: of the respondents at possible single values.
+    lattice: k if values are multiples of 1 / k of the range, else 0.  has_endless_end: whether the density may be unbounded at
+    an end.
     """
 
     peaks: int
@@ -73,7 +73,7 @@ class Discreteness:
 
     @property
     def is_seen(self) -> bool:
-        """Whether values are concentrated on points, as far as reports can tell."""
+        """Whether the reports suggest values concentrated on points."""
         return self.share > 0
 
     def text(self, width: float, unit: str = "") -> str:
@@ -89,11 +89,11 @@ class Discreteness:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sample:
-    """Whose reports an estimate was made of: what a comparison has to know of how two estimates are correlated.
+    """The reports of an estimate, from which comparisons derive the correlation of two estimates.
 
     aggregate: the fingerprint of the aggregate.  n: its reports.
-    weights, reported: of a group (k,), the row w of the inverse of the categorical channel and the reports m by what they said
-    of the other attribute, so that w' m is unbiased for the group's reports; None for everyone.
+    weights, reported: for a group (k,), the row w of the inverse of the categorical channel and the reports m by reported
+    category of the other attribute, so that w' m is unbiased for the group's reports; None for all clients.
     """
 
     aggregate: str
@@ -108,20 +108,20 @@ class Sample:
 
     @property
     def error(self) -> float:
-        """Its standard error, sqrt(sum w^2 m), but for the sampling of the clients; 0 for everyone."""
+        """Its standard error, sqrt(sum w^2 m), without the sampling of the clients; 0 for all clients."""
         return 0.0 if self.weights is None or self.reported is None else float(np.sqrt(self.weights**2 @ self.reported))
 
     @property
     def effective_n(self) -> float:
-        """How many reports, their category known, the group's are worth: n P(c)^2 / E w^2."""
+        """Number of reports with known category of the same precision as the group's: n P(c)^2 / E w^2."""
         return float(self.n) if self.weights is None else (max(0.0, self.size) / max(self.error, 1e-300)) ** 2
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How far malicious clients can move an estimate, in its unit, whatever they report.
+    """How far malicious clients can move an estimate, in its unit, by any reports.
 
-    value: the most that one report is worth, max |U(z)| (see `diagnostics.poisoning_sensitivity`).
+    value: the largest influence of one report, max |U(z)| (see `diagnostics.poisoning_sensitivity`).
     is_exact: whether the bound holds for any number of them; else to first order in their share.
     """
 
@@ -136,9 +136,9 @@ class Sensitivity:
 
 
 class Exposure(Protocol):
-    """What one report can do to the averages that estimates are made of.
+    """The effect of one report on the averages that estimates use.
 
-    is_constant: whether what a report counts for depends on no other, so that linear numbers' bounds are exact.
+    is_constant: whether it does not depend on other reports, so that bounds of linear functionals are exact.
     """
 
     @property
@@ -148,17 +148,17 @@ class Exposure(Protocol):
         """Return max |U(z)| of a number with these weights of the average reports."""
 
     def sensitivities(self, weights: np.ndarray) -> np.ndarray:
-        """Return the same of many numbers, (n,); weights: (n, S)."""
+        """Return max |U(z)| of several functionals, (n,); weights: (n, S)."""
 
     def reread(self, reading: np.ndarray) -> Exposure:
-        """Return the same of numbers made of other averages: reading (k, S), their weights of the average reports."""
+        """Return it for functionals of other averages: reading (k, S), their weights of the average reports."""
 
 
 @dataclass(frozen=True)
 class LevelRow:
-    """What a level rule found at one candidate level: the comparison that came closest to its threshold, or passed it most.
+    """A level rule's comparison at one candidate level: the one closest to its threshold, or furthest above it.
 
-    statistic, threshold: L2 distances on the unit interval; None where there was nothing finer to compare with.
+    statistic, threshold: L2 distances on the unit interval; None at the finest level.
     """
 
     level: int

@@ -1,16 +1,17 @@
-"""Whether an estimate explains what was observed: chi-squared of the residuals against its known law.
+"""Goodness of fit: chi-squared of the residuals against its known distribution.
 
 Residuals are whitened: r_z = (share - expected) sqrt(n_l / expected) for counts of level l, whose squares add up to Pearson's
-statistic [Pearson1900], with as many degrees of freedom as there are cells less one for each level; averages with normal errors
-come whitened.  Levels in which some cell expects fewer than five reports are left out.
+statistic [Pearson1900], with one degree of freedom per cell less one per level; averages with normal errors are whitened
+already.
+Levels in which some cell expects fewer than five reports are left out.
 
-A penalised fit does not take whole degrees of freedom away.  With J the whitened slope of what is expected in the fit's
-parameters and V their posterior covariance, residuals have the covariance 1 - J V J' over noise and prior together, so that
+A penalised fit uses fractions of degrees of freedom.  With J the whitened slope of the expected values in the fit's parameters
+and V their posterior covariance, residuals have the covariance 1 - J V J' over noise and prior, so that
 
     sum r^2 ~ sum_i (1 - h_i) chi^2_1,    h the eigenvalues of J V J',    effective degrees of freedom = number - sum h.
 
-A least squares fit in a space of functions takes one for each dimension that is seen (`of_space`).  In both, what is left are
-mostly directions that no density explains: levels that contradict each other, windows that are not where the model says.
+A least squares fit in a space of functions uses one for each identified dimension (`of_space`).  In both, the rest are mostly
+directions that no density explains: levels that contradict each other, windows at other places than in the model.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from dpcore.estimation.inference.confidence_bands import massless, root
 def of_posterior(
     likelihood: Likelihood, expected: np.ndarray, slope: np.ndarray, covariance: np.ndarray
 ) -> GoodnessOfFit | None:
-    """Return how a penalised fit explains the data; None where there is nothing to judge by.
+    """Return the goodness of a penalised fit; None without degrees of freedom.
 
     expected: (S,) under the fit.  slope: (S, D), its derivative by the parameters; covariance: (D, D), theirs.
     """
@@ -38,9 +39,9 @@ def of_posterior(
 
 
 def of_space(likelihood: Likelihood, law: np.ndarray, masses: np.ndarray) -> GoodnessOfFit | None:
-    """Return how the best law in a space explains the data; None where there is nothing to judge by.
+    """Return the goodness of the best fit in a space; None without degrees of freedom.
 
-    law: (inputs,), a fit to start from.  masses: (inputs, K), of a basis of the space; laws have the mass one.
+    law: (inputs,), a fit to start from.  masses: (inputs, K), of a basis of the space; distributions have mass one.
     """
     expected = likelihood.expected(law)
     residual, scale, number = _whitened(likelihood, expected)
@@ -55,7 +56,7 @@ def of_space(likelihood: Likelihood, law: np.ndarray, masses: np.ndarray) -> Goo
 
 
 def _whitened(likelihood: Likelihood, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Whitened residuals (S,), what whitens a change of what is expected (S,), and how many residuals are free."""
+    """Whitened residuals (S,), the whitening factors of expected values (S,), and the number of free residuals."""
     if not isinstance(likelihood, Counts):
         return likelihood.residual(expected), np.ones(len(expected)), len(expected)
     scale, number = [], 0

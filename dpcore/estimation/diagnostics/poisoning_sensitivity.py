@@ -1,16 +1,17 @@
-"""How far malicious clients can move an estimate: by how much a fraction beta of all reports, whatever they say.
+"""How far malicious clients can move an estimate: a bound by their fraction beta of all reports, for any reports.
 
-Write an estimate as c + sum_l g_l' m_l, m_l the average of what the reports of public level l add to the statistics.  One
+Write an estimate as c + sum_l g_l' m_l, m_l the average contribution of reports of public level l to the statistics.  One
 report z of level l, drawn by a share pi_l of honest clients, has the influence U(z) = g_l' (z - m_l) / pi_l, and
 
-    | estimate - what the honest clients alone would give | <= beta / (1 - beta) max_z | U(z) |,
+    | estimate - estimate from the honest clients alone | <= beta / (1 - beta) max_z | U(z) |,
 
 m_l observed, malicious reports included: with beta_l their share of level l, the honest mean is off by beta_l / (1 - beta_l)
-(z - m_l), and sum_l of their numbers is beta.  Around the honest clients' own means it is beta max | U |.  Exact where
-g is constant: for unprojected frequencies, and for linear functionals at a level that somebody fixed.  Elsewhere g is the
-estimate's first derivative.  pi_l is the public law's, less three standard errors that chance may take, not the observed
-share, which malicious clients raise where they are.  Source: [Cao2021] for the attacks; the bound is that of
-[Hampel1974]'s gross-error sensitivity.
+(z - m_l), and their numbers add up to beta.  Around the honest clients' own means it is beta max | U |.  The bound is exact if
+g is
+constant: for unprojected frequencies, and for linear functionals at a fixed level.  Otherwise g is the estimate's first
+derivative. pi_l is that of the public distribution, less three standard errors, not the observed share, which malicious clients
+can raise.
+Source: [Cao2021] for the attacks; the bound is the gross-error sensitivity of [Hampel1974].
 """
 
 from __future__ import annotations
@@ -32,12 +33,13 @@ from dpcore.mechanisms.reports import starts_of
 
 @dataclass(frozen=True, eq=False)
 class Averaged:
-    """What one report can do to the averages that an attribute's estimates are made of.
+    """The effect of one report on the averages that an attribute's estimates use.
 
     statistics: (S,) of the round, or their unbiased sums for a group.  reports: (L,) of each level, likewise.
-    law: (L,) of honest clients' levels.  n: reports, whole round.  clients: planned, for lattice reports' range.
-    factor: what a report of the group counts for, at most, in reports of everyone: 1, or max |w| n / size.
-    reading: the weights, of the average reports, of what `sensitivity` is given weights of: one number, or (k, S).
+    law: (L,), distribution of honest clients' levels.  n: reports of the whole round.  clients: planned, for the range of
+    reports.
+    factor: largest weight of a report in the group, relative to all clients: 1, or max |w| n / size.
+    reading: the weights of the average reports in the arguments of `sensitivity`: one number, or (k, S).
     """
 
     mechanism: Mechanism
@@ -51,20 +53,20 @@ class Averaged:
 
     @property
     def is_constant(self) -> bool:
-        """Every report counts for what it counts for alone."""
+        """The effect of a report does not depend on others."""
         return True
 
     def sensitivity(self, weights: np.ndarray) -> float:
-        """Return max |U| of a number with these weights, (S,) or (k,)."""
+        """Return max |U| of a functional with these weights, (S,) or (k,)."""
         weights = read_through(weights, self.reading)
         return float(max(np.max(self.furthest(sign * weights)[1]) for sign in (1.0, -1.0)))
 
     def reread(self, reading: np.ndarray) -> Averaged:
-        """Return the same of numbers that are made of other averages, whose weights of the average reports are (k, S)."""
+        """Return it for functionals of other averages, whose weights of the average reports are (k, S)."""
         return replace(self, reading=reading)
 
     def sensitivities(self, weights: np.ndarray) -> np.ndarray:
-        """Return max |U| of many numbers of densities, (n,); weights: (n, S)."""
+        """Return max |U| of several functionals of densities, (n,); weights: (n, S)."""
         weights = np.where(self.mechanism.labels().statistic == "reports", 0.0, weights)
         level, model = self._levels, self.mechanism.model()
         starts = np.flatnonzero(np.diff(level, prepend=-1))
@@ -85,7 +87,7 @@ class Averaged:
         return weights @ (self._levels[:, None] == np.arange(len(self.law)))
 
     def furthest(self, weights: np.ndarray) -> tuple[Reports, np.ndarray]:
-        """Return of each level the report of the largest U, and that U, (L,); weights: (S,), of the average reports."""
+        """Return per level the report of the largest U, and that U, (L,); weights: (S,), of the average reports."""
         weights = np.where(self.mechanism.labels().statistic == "reports", 0.0, weights)
         reports = self.mechanism.furthest(weights, self.clients)
         added = np.array([weights @ self.mechanism.statistics(one) for one in _single_reports(self.mechanism, reports)])
@@ -106,7 +108,7 @@ class Averaged:
 
     @cached_property
     def _honest(self) -> np.ndarray:
-        """The least share of honest reports that each level has, (L,)."""
+        """Lower bound of the share of honest reports of each level, (L,)."""
         spread = constants.CLEAR_ERRORS * np.sqrt(self.law * (1 - self.law) / max(self.n, 1))
         return np.maximum(self.law - spread, (1 - constants.MAX_SHARE) * self.law)
 
@@ -118,15 +120,15 @@ def _single_reports(mechanism: Mechanism, reports: Reports) -> list[Reports]:
 
 
 def read_through(weights: np.ndarray, reading: float | np.ndarray) -> np.ndarray:
-    """Return the weights of the average reports in numbers, (..., S), whose weights of frequencies are (..., k).
+    """Return the weights of the average reports, (..., S), from weights of frequencies, (..., k).
 
-    reading: those of the average reports in each frequency, (k, S), or all of them one number.
+    reading: the weights of the average reports in each frequency, (k, S), or one number for all.
     """
     return np.asarray(weights @ reading if isinstance(reading, np.ndarray) else weights * reading)
 
 
 def exposed(estimate: Any, aggregate: Any, attribute: str) -> Any:
-    """Return an estimate of everyone with what malicious clients can do to it."""
+    """Return an estimate of all clients with its sensitivity to malicious ones."""
     scheme = aggregate.scheme
     mechanism = scheme.attributes[attribute].mechanism
     exposure = averaged(mechanism, aggregate.statistics[attribute], aggregate.reports(attribute), scheme.clients)
@@ -150,7 +152,7 @@ def exposed(estimate: Any, aggregate: Any, attribute: str) -> Any:
 def exposed_groups(
     estimates: dict[str, DensityEstimate], aggregate: Any, attribute: str, given: str
 ) -> dict[str, DensityEstimate]:
-    """Return the estimates of a pair's groups, by category, likewise."""
+    """Return the estimates of a pair's groups, by category, with their sensitivity."""
     scheme, pair = aggregate.scheme, Pair.from_aggregate(aggregate, attribute, given)
     mechanism, rows = scheme.attributes[attribute].mechanism, dict(zip(pair.categories, pair.inverse, strict=True))
     return {
@@ -160,13 +162,13 @@ def exposed_groups(
 
 
 def averaged(mechanism: Mechanism, statistics: np.ndarray, n: int, clients: int) -> Averaged:
-    """Return what one report can do to the averages of everyone; statistics (S,) of n > 0 reports."""
+    """Return the effect of one report on the averages of all clients; statistics (S,) of n > 0 reports."""
     reports, law = _by_level(mechanism, statistics, float(n))
     return Averaged(mechanism, statistics, reports, law, n, clients)
 
 
 def group_averaged(mechanism: Mechanism, tables: np.ndarray, inverse: np.ndarray, clients: int) -> Averaged:
-    """Return the same for the clients truly in one category.
+    """Return it for the clients whose true category is one given.
 
     tables: (k, S), by reported category.  inverse: (k,), the row w of R^{-1} with which w' tables is unbiased for the group.
     """
@@ -178,7 +180,7 @@ def group_averaged(mechanism: Mechanism, tables: np.ndarray, inverse: np.ndarray
 
 
 def _by_level(mechanism: Mechanism, statistics: np.ndarray, n: float) -> tuple[np.ndarray, np.ndarray]:
-    """How many reports each level has, and the law of levels, both (L,)."""
+    """Number of reports of each level, and the distribution of levels, both (L,)."""
     model = mechanism.model()
     if isinstance(model, FiniteChannel):
         return model.reports(statistics).astype(np.float64), np.asarray(model.level_law)

@@ -1,4 +1,4 @@
-"""The law of a numeric attribute that says which values there are: a log-linear model, corrected where it may be wrong."""
+"""Distribution of a numeric attribute with declared support points: a log-linear model with a one-step correction."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
 
 @dataclass(frozen=True)
 class LogLinear(Estimator):
-    """The law of points whose logarithm is smooth, heaped at round numbers, or free: what reports say it is (see `average`).
+    """Distribution on support points whose logarithm is smooth, heaped, or free, averaged by evidence (`average`).
 
-    values: the average law, its distribution function corrected where raw says significantly so (`coherent_cdf`).
-    raw: values + G (c - F values), G = (F + C^-1)^-1, one step of correction under a prior C so wide
-    that the bias left is small beside the noise: each point's logarithm varies by itself with standard deviation 2, and each
-    probability with that of a distribution drawn uniformly from all, 1/k.  Without the second, points that nobody reports keep
-    a little mass each, and all of it together biases means.  The covariance of raw is taken halfway between the noise alone,
-    GFG, and G, which contains the bias of the wide prior.
+    values: the average distribution, its distribution function corrected where raw differs significantly (`coherent_cdf`).
+    raw: values + G (c - F values), G = (F + C^-1)^-1, one correction step under a prior C so wide that the remaining bias is
+    small beside the noise: the logarithm of each probability has standard deviation 2, and each probability that of a
+    distribution drawn uniformly from all, 1/k.  Without the second part, points without reports keep a small mass each, which
+    biases means.  The covariance of raw is halfway between that of the noise, GFG, and G, which contains the bias of the wide
+    prior.
 
     confidence: of the intervals, strictly between 0 and 1.
     """
@@ -44,13 +44,13 @@ class LogLinear(Estimator):
         check_confidence(self.confidence)
 
     def estimate(self, aggregate: Any, attribute: str, given: str | None = None) -> FrequencyEstimate:
-        """Return the law of the attribute's points, and of silence where that is an answer.
+        """Return the distribution on the attribute's points, with the nonresponse rate if nonresponse is an answer.
 
-        Raises NotEstimable without reports, SchemeError for an attribute that has no points, or `given`.
+        Raises NotEstimable without reports, SchemeError for an attribute without points, or with `given`.
         """
         described = aggregate.scheme.attributes[attribute]
         if described.points is None:
-            raise SchemeError(f"log_linear needs an attribute that says which values there are; {attribute} does not")
+            raise SchemeError(f"log_linear needs an attribute with support points; {attribute} has none")
         if given is not None:
             raise SchemeError(
                 f"the law of {attribute} given {given} is not kept; pairs are of a density and categories"

@@ -1,8 +1,8 @@
-"""The law of points averaged over how smooth, heaped and free it may be, each belief by its evidence: none is chosen by eye.
+"""Distribution on support points, averaged over smoothness, heaping and freedom of each point by the evidence of each prior.
 
-Beliefs are tried along paths: from straight lines to rough ones, with heaps at round numbers and without, then with a part of
-each point's own.  What stands out besides, other multiples or a single value, is looked for at the price of having looked at
-all of them.
+Priors are tried along paths: from straight lines to rough ones, with heaps at round numbers and without, then with a free part
+of each point.  Further features, other multiples or single values, are searched for; their prior probability accounts for the
+number of candidates.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from dpcore.mechanisms.fisher_information import Information
 
 @dataclass(frozen=True, eq=False)
 class Average:
-    """law: (k,).  beliefs: what each counts, and which it is, the most first.  apart: (m, k), how far their laws are from it.
+    """law: (k,).  beliefs: weights and priors, largest first.  apart: (m, k), their differences from the average.
 
-    The rows of `apart` are weighed, so that apart' apart is the covariance of the beliefs' laws.
+    The rows of `apart` are weighted, so that apart' apart is the covariance between priors.
     """
 
     law: np.ndarray
@@ -32,7 +32,7 @@ class Average:
 
 
 def average(family: Family, seen: Callable[[np.ndarray], Information]) -> Average:
-    """Return the law averaged over beliefs; seen: what the reports say, given a law near the true one."""
+    """Return the distribution averaged over priors; seen: the reports' information at one near the true one."""
     size = len(family.points) + family.is_silent
     kinds = [Belief(1, 1.0, heaps) for heaps in _heaps(family)]
     information = seen(np.full(size, 1 / size))
@@ -55,7 +55,7 @@ def average(family: Family, seen: Callable[[np.ndarray], Information]) -> Averag
 
 
 def _heaps(family: Family) -> tuple[float, ...]:
-    """How much rounding adds: where a scheme says that people round, they do."""
+    """Standard deviations of heaps to try: never 0 if the scheme declares them."""
     if not family.has_heaps:
         return (0.0,)
     return constants.FEATURE_SPREADS if family.rounded else (0.0, *constants.FEATURE_SPREADS)
@@ -66,7 +66,7 @@ def _best(modes: Iterable[Mode]) -> Mode:
 
 
 def _smooth(family: Family, information: Information, kind: Belief, cost: float = 0.0) -> Iterator[Mode]:
-    """The modes along paths of roughness, of each order, without a part of each point's own."""
+    """The modes along paths of roughness, of each order, without free parts."""
     for order in range(1, constants.DEGREE + 1):
         start, most, worse = None, -np.inf, 0
         for roughness in constants.ROUGHNESS:
@@ -80,7 +80,7 @@ def _smooth(family: Family, information: Information, kind: Belief, cost: float 
 
 
 def _free(family: Family, information: Information, smooth: list[Mode], top: float) -> Iterator[Mode]:
-    """The modes with a part of each point's own, beside the best smooth one and a smoother one; top: the best evidence."""
+    """The modes with a free part of each point, added to the best smooth one and a smoother one; top: the best evidence."""
     best = _best(smooth)
     is_unlikely = len(family.points) > constants.FEW_POINTS and best.evidence < top - constants.evidence_margin()
     for factor in () if is_unlikely or len(family.points) > constants.MAX_FREE_POINTS else constants.SMOOTHER:
@@ -92,7 +92,7 @@ def _free(family: Family, information: Information, smooth: list[Mode], top: flo
 
 
 def _others(family: Family, information: Information, best: Mode) -> list[Mode]:
-    """The modes with what stands out of the best besides, one after the other: other multiples, or a point alone."""
+    """The modes with further features of the best one, one after the other: other multiples, or a single point."""
     multiples, columns = family.others
     costs = np.log(2 * np.repeat([len(multiples), len(family.points)], [len(multiples), len(family.points)]))
     modes: list[Mode] = []

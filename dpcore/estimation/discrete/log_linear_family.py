@@ -1,9 +1,9 @@
-"""Laws of points whose logarithm is a smooth curve, heaps, and a part of each point's own: what a log-linear model believes.
+"""Distributions on support points whose logarithm is a smooth curve, heaps, and a free part of each point, with their priors.
 
-Values that people report are counts, ages, rounded incomes.  The logarithm of their law is a smooth curve over the points,
-plus what rounding adds to all multiples of 5, 10, 50, ... [Heitjan1990], plus what a value that stands for itself adds (the
-ends of the range, where clipped values are, and zero), plus, where points have no order to speak of, a number of each.  Each
-part is normal a priori, and how wide it is, is found from the reports (`log_linear_average`).
+Reported values are counts, ages, rounded incomes.  The log probability is a smooth curve over the points, plus heaps at all
+multiples of 5, 10, 50, ... [Heitjan1990], plus terms of single values (the ends of the range, where clipped values are, and
+zero), plus, where the order of points is uninformative, a term of each.  Each part is normal a priori, with a standard
+deviation selected by the reports (`log_linear_average`).
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _SMOOTH_BESIDE = "the law is smooth beside its heaps"
 
 @dataclass(frozen=True)
 class Belief:
-    """order: of the differences that a smooth part has few of.  roughness: their weight; above it the smoother.
+    """A prior.  order: of the differences penalised in the smooth part.  roughness: the penalty.
 
-    heaps: standard deviation of what rounding adds.  free: of what each point adds.
-    multiples: what people round to besides, if at all.  alone: points that stand for themselves besides.
+    heaps: standard deviation of heaps.  free: of each point's own term.
+    multiples: further numbers to whose multiples respondents round.  alone: further single values with terms of their own.
     """
 
     order: int
@@ -40,18 +40,18 @@ class Belief:
 
     @property
     def heaped(self) -> tuple[str, ...]:
-        """Where heaps are, in words; none of a law without."""
+        """Locations of heaps in words; empty without."""
         of_multiples = [f"multiples of {number:,.6g}" for number in self.multiples]
         return (*(["round numbers"] if self.heaps else []), *of_multiples, *(f"{point:,.6g}" for point in self.alone))
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """points: (k,), rising.  is_silent: whether there is one entry more, of those who gave no answer.
+    """points: (k,), ascending.  is_silent: whether nonresponse is one more entry.
 
-    rounded: whose multiples people round to; what they round to is found where it is None.
+    rounded: numbers to whose multiples respondents round; None to search for them.
 
-    A law is p = softmax(L u), u standard normal a priori, L `columns`.
+    The distribution is p = softmax(L u), u standard normal a priori, L `columns`.
     """
 
     points: np.ndarray
@@ -59,7 +59,7 @@ class Family:
     rounded: tuple[float, ...] | None = None
 
     def columns(self, belief: Belief) -> np.ndarray:
-        """Return L, (k, r), or (k + 1, r) where there is silence."""
+        """Return L, (k, r), or (k + 1, r) with nonresponse."""
         rough, functions = _smooth(len(self.points), belief.order)
         is_null = np.arange(len(rough)) < belief.order
         spread = np.where(
@@ -87,12 +87,12 @@ class Family:
 
     @property
     def has_heaps(self) -> bool:
-        """Whether some points, and not most, are multiples that people round to."""
+        """Whether some points, and at most half, are multiples to which respondents round."""
         return self._heaps.shape[1] > 0
 
     @cached_property
     def _heaps(self) -> np.ndarray:
-        """Which points are multiples of what people round to, (k, h)."""
+        """Which points are multiples to which respondents round, (k, h)."""
         multiples = [self._multiples(number) for number in (_ROUND if self.rounded is None else self.rounded)]
         most = len(self.points) / 2 if self.rounded is None else len(self.points) - 1
         heaped = [points for points in multiples if 2 <= points.sum() <= most]
@@ -100,9 +100,9 @@ class Family:
 
     @cached_property
     def others(self) -> tuple[list[float], np.ndarray]:
-        """What else may stand out: multiples, m of them, and which points are so, (k, m + k), each point by itself last.
+        """Candidate features: m multiples, and their points, (k, m + k), each single point last.
 
-        Multiples of so many steps, where the scheme does not say what people round to; of silence a row of zeros more.
+        Multiples in steps of the points, unless the scheme declares them; nonresponse adds a row of zeros.
         """
         step, k = float(np.diff(self.points).min()), len(self.points)
         patterns, candidates = {column.tobytes() for column in self._heaps.T}, {}
@@ -119,13 +119,13 @@ class Family:
 
     @cached_property
     def _own(self) -> np.ndarray:
-        """The values that stand for themselves, (k, m): the ends, and zero."""
+        """Single values with terms of their own, (k, m): the ends, and zero."""
         alone = sorted({0, len(self.points) - 1, *np.flatnonzero(self.points == 0).tolist()})
         return np.eye(len(self.points))[:, alone]
 
 
 def kinds(beliefs: Iterable[tuple[float, Belief]]) -> tuple[tuple[str, float, str], ...]:
-    """Return what a law was found to be: 'heaped' and 'free', what beliefs of that kind count together, and that in words."""
+    """Return 'heaped' and 'free' with the posterior weight of priors of that kind and a description."""
     heaped, free, places = 0.0, 0.0, Counter[str]()
     for weight, belief in beliefs:
         heaped += weight * bool(belief.heaped)
@@ -151,13 +151,13 @@ def _in_words(weight: float, sure: str, never: str, unsure: str) -> str:
 
 
 def slope(columns: np.ndarray, law: np.ndarray) -> np.ndarray:
-    """Return the derivative of a law p = softmax(L u) by u, the shape of L; columns: L."""
+    """Return the derivative of p = softmax(L u) by u, of the shape of L; columns: L."""
     return np.asarray(law[:, None] * (columns - law @ columns))
 
 
 @lru_cache(maxsize=32)
 def _smooth(points: int, order: int) -> tuple[np.ndarray, np.ndarray]:
-    """The smoothest functions of the points, (points, r), of mean square one and mean zero, and how rough each is, (r,).
+    """The smoothest functions of the points, (points, r), of mean square one and mean zero, and their roughness, (r,).
 
     Eigenvectors of D'D, D the differences of that order, in units of the range.
     """

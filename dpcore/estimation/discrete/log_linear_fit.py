@@ -1,7 +1,7 @@
-"""The most likely law of points under one belief, and what reports say beyond it.
+"""Posterior mode of a distribution on support points under one prior, and score tests of further features.
 
-A belief is judged by its marginal likelihood in Laplace's approximation, l(p) - |u|^2 / 2 - log det(I + B'FB) / 2 at the mode,
-B the derivative of the law by u.
+The evidence of a prior is its marginal likelihood by Laplace's method, l(p) - |u|^2 / 2 - log det(I + B'FB) / 2 at the mode, B
+the derivative of the distribution by u.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from dpcore.mechanisms.fisher_information import Information
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """The most likely law under a belief: its coordinates u, the norms of L's columns, the law, and the belief's evidence.
+    """The posterior mode under a prior: coordinates u, norms of L's columns, distribution, and evidence of the prior.
 
-    cost: what is taken off the evidence, the log of how unlikely such a belief is beforehand.
+    cost: subtracted from the evidence, minus the log prior probability of the features.
     """
 
     belief: Belief
@@ -32,7 +32,7 @@ class Mode:
 
 
 def fit(family: Family, belief: Belief, information: Information, start: Mode | None = None, cost: float = 0.0) -> Mode:
-    """Return the most likely law under a belief, by Newton's steps from near a mode, halved where they do not help."""
+    """Return the posterior mode under a prior by Newton's method, started near a mode, with halved steps where needed."""
     columns = family.columns(belief)
     u, widths = np.zeros(columns.shape[1]), np.linalg.norm(columns, axis=0) + constants.ROUNDING
     if start is not None:  # the same logarithms; a part of each point's own comes last
@@ -55,7 +55,7 @@ def fit(family: Family, belief: Belief, information: Information, start: Mode | 
 
 
 def _solved(moved: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, float]:
-    """(I + B'B)^-1 g and log det(I + B'B) / 2, B (q, r): in q dimensions where they are fewer."""
+    """(I + B'B)^-1 g and log det(I + B'B) / 2, B (q, r): in q dimensions if q < r."""
     is_wide = len(moved) < moved.shape[1]
     inner = moved @ moved.T if is_wide else moved.T @ moved
     inner[np.diag_indices_from(inner)] += 1.0
@@ -65,7 +65,7 @@ def _solved(moved: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, float]
 
 
 def _at(columns: np.ndarray, u: np.ndarray, information: Information) -> tuple[np.ndarray, float]:
-    """The law at u, and its log likelihood with its prior."""
+    """The distribution at u, and its log-likelihood plus log prior."""
     logarithms = columns @ u
     law = np.exp(logarithms - logarithms.max())
     law /= law.sum()
@@ -73,7 +73,7 @@ def _at(columns: np.ndarray, u: np.ndarray, information: Information) -> tuple[n
 
 
 def excess(family: Family, information: Information, mode: Mode, columns: np.ndarray) -> np.ndarray:
-    """Return chi-squared, (m,), of more mass at each of the columns, (k, m), than a mode's law has; 0 of less."""
+    """Return one-sided chi-squared, (m,), of additional mass at each of the columns, (k, m); 0 for less mass."""
     moved = information.root @ slope(family.columns(mode.belief), mode.law)
     more = information.root @ slope(columns, mode.law)
     left = information.numbers - information.root @ mode.law

@@ -1,8 +1,9 @@
-"""Two attributes together: what pairs of reports say of their joint law, what is shown of it, intervals and tests.
+"""Two attributes together: joint distributions, functionals with intervals, and tests of independence from pairs of reports.
 
-Here: weights of reports (`report_weights`), means of products and their covariance (`product_moments`), the law with the single
-estimates as its margins (`joint_distribution`), the result (`joint_estimate`), and what a round asks of it (`pair_estimates`).
-Not here: numbers of two attributes (`functionals.joint`).
+Here: weights of reports (`report_weights`), means of products and their covariance (`product_moments`), the distribution with
+the single estimates as margins (`joint_distribution`), the result (`joint_estimate`), and the output of a round
+(`pair_estimates`).
+Not here: functionals of two attributes (`functionals.joint`).
 
 Modules:
     conditioning: a numeric attribute's reports given those of a categorical one

@@ -1,7 +1,7 @@
-"""Pairs: a numeric attribute's reports by what the same clients said of a categorical one, and who is told from that.
+"""Pairs: a numeric attribute's reports by the same clients' reported category of another, and the groups inferred from them.
 
-A group is the clients whose category is truly c.  Row w of the inverse of the categorical attribute's channel makes sums over
-what was said unbiased for the group: w' tables for its statistics.
+A group is the clients whose true category is c.  Row w of the inverse of the categorical attribute's channel makes sums over
+reported categories unbiased for the group: w' tables for its statistics.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from dpcore.functionals.group import Group
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """What an aggregate keeps of a pair.
+    """The statistics of a pair in an aggregate.
 
-    attribute, given: the names of the numeric and of the categorical one.  categories: of the latter.
-    tables: (k, S), statistics by reported category.  response: (k, k), R, of what is said (rows) given what is true.
+    attribute, given: names of the numeric and of the categorical one.  categories: of the latter.
+    tables: (k, S), statistics by reported category.  response: (k, k), R, probabilities of the reported (rows) given the true
+    one.
     """
 
     attribute: str
@@ -34,7 +35,7 @@ class Pair:
 
     @classmethod
     def from_aggregate(cls, aggregate: Any, attribute: str, given: str) -> Pair:
-        """Return the pair; raises SchemeError where it is not kept, or where reports are not of one category each."""
+        """Return the pair; raises SchemeError if the aggregate lacks it, or if reports do not name one category each."""
         if (attribute, given) not in aggregate.pairs:
             declared = ", ".join(f"{numeric} given {other}" for numeric, other in aggregate.pairs) or "none"
             raise SchemeError(
@@ -57,26 +58,26 @@ class Pair:
         return left_inverse(self.response)
 
     def by_category(self, estimate: Callable[[int, Group], DensityEstimate]) -> dict[str, DensityEstimate]:
-        """Return category -> estimate(its place, the group), without the categories too rare to tell.
+        """Return category -> estimate(its index, the group), without the categories with too few reports.
 
-        Raises NotEstimable where all of them are.
+        Raises NotEstimable if all have too few.
         """
         estimates = {}
         for place, category in enumerate(self.categories):
             try:
                 estimates[category] = estimate(place, Group(self.given, category))
             except NotEstimable:
-                continue  # too few for this group; the others stand
+                continue  # too few reports for this group
         if not estimates:
             raise NotEstimable(f"no group of {self.given} has enough reports of {self.attribute}; collect more")
         return estimates
 
 
 def left_inverse(matrix: np.ndarray) -> np.ndarray:
-    """Return H with H @ matrix = 1, shape (k, outputs); raises NotEstimable where the channel does not tell inputs apart."""
+    """Return H with H @ matrix = 1, shape (k, outputs); raises NotEstimable if the channel does not identify its inputs."""
     outputs, inputs = matrix.shape
     if np.linalg.matrix_rank(matrix) < inputs:
-        raise NotEstimable("the channel answers some categories alike, so that their frequencies cannot be told apart")
+        raise NotEstimable("the channel has the same outputs for some categories: their frequencies are not identified")
     if outputs == inputs:
         return np.asarray(np.linalg.inv(matrix))
     weighted = matrix / np.maximum(matrix.mean(axis=1), 1e-300)[:, None]

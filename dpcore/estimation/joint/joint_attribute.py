@@ -1,4 +1,4 @@
-"""Two numbers that were asked together: what they have is a joint law, which `dp.joint` reads; alone there is nothing here."""
+"""The estimator of a joint attribute of two numbers: it refuses, as `dp.joint` estimates their joint distribution."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpcore.estimation.estimator import Estimator
 
 @dataclass(frozen=True)
 class Together(Estimator):
-    """The estimator that such an attribute names: it refuses, and says what to ask instead."""
+    """The estimator that a joint attribute names; it always refuses, and refers to `dp.joint`."""
 
     name = "together"
     titles = MappingProxyType({"together": "asked of two numbers together"})

@@ -1,12 +1,13 @@
-"""The law of two attributes with given margins: what is shown, as smooth as the reports say.
+"""The joint distribution of two attributes with given margins, as smooth as the evidence selects.
 
     P = u(x) f(x) g(y) v(y) exp(sum t_jk a_j(x) b_k(y)),
 
-f and g the margins, estimates of either attribute; a_j and b_k orthonormal at them, polynomials of rising order of numbers and
-contrasts of categories; u and v such that P has the margins f and g, for any t.  A normal law has one t that is not zero.  A
-priori t_jk is normal around zero with variance s^2 (j k)^(-2r); s and r are those of the largest evidence, so that where
-reports show no association none is drawn.  Reports enter by what they say of t near independence (`Summary`), which is all of
-it there and nearly all elsewhere, as privacy's noise is larger than the law's own.
+f and g the margins, the estimates of each attribute; a_j and b_k orthonormal at them, polynomials of increasing order for
+numbers and contrasts for categories; u and v such that P has the margins f and g, for any t.  A normal distribution has one
+nonzero t.
+The prior of t_jk is normal with mean 0 and variance s^2 (j k)^(-2r); s and r maximise the evidence, so that s = 0 where the
+reports show no association.  The likelihood of t is that near independence (`Summary`), exact there and accurate elsewhere, as
+the noise is larger than the sampling variance.
 """
 
 from __future__ import annotations
@@ -55,10 +56,10 @@ class Functions:
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """The law that is shown and how sure it is.
+    """The joint distribution shown, with its posterior.
 
     law: P, (K_x, K_y), sum one.  directions: (m, K_x, K_y), its derivatives by t.  covariance: of t, (m, m), a posteriori.
-    strength: s, 0 where no association is shown.
+    strength: s, 0 without association.
     """
 
     law: np.ndarray
@@ -68,13 +69,13 @@ class Surface:
 
     @cached_property
     def errors(self) -> np.ndarray:
-        """Standard deviations of P a posteriori, the margins given, (K_x, K_y)."""
+        """Posterior standard deviations of P, given the margins, (K_x, K_y)."""
         squares = np.sum(self.directions * np.tensordot(self.covariance, self.directions, axes=1), axis=0)
         return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
 
 def fit(summary: Summary, first: Functions, second: Functions, margins: Margins) -> Surface:
-    """Return the most likely law with these margins, (K_x,) and (K_y,)."""
+    """Return the posterior mode with these margins, (K_x,) and (K_y,)."""
     strength, decay = _prior(summary, first, second)
     orders = np.outer(first.orders, second.orders).ravel()
     if strength == 0:
@@ -107,7 +108,7 @@ def fit(summary: Summary, first: Functions, second: Functions, margins: Margins)
 
 
 def _prior(summary: Summary, first: Functions, second: Functions) -> tuple[float, float]:
-    """s and r of the largest evidence, of the linearised estimate."""
+    """s and r of the largest evidence, by the linearised estimate."""
     values, orders = summary.values, np.outer(first.orders, second.orders).ravel()
     best, chosen = _evidence(values, summary.covariance), (0.0, 0.0)
     decays = constants.ASSOCIATION_DECAYS if orders.max() > 1 else constants.ASSOCIATION_DECAYS[:1]
@@ -135,12 +136,12 @@ def _law(t: np.ndarray, first: Functions, second: Functions, margins: Margins) -
 
 
 def _directions(law: np.ndarray, first: Functions, second: Functions, margins: Margins) -> np.ndarray:
-    """The derivatives of a law by t, (m, K_x, K_y): products of functions less what would move the margins."""
+    """Derivatives of P by t, (m, K_x, K_y): products of functions, less the part that would change the margins."""
     f, g = margins
     directions = np.einsum("ij,ai,bj->abij", law, first.values, second.values, optimize=True)
     directions = directions.reshape(-1, *law.shape)
     rows, columns = directions.sum(axis=2), directions.sum(axis=1)
-    # u f + P v = rows, P'u + g v = columns: one equation follows from the others, and v may sum to nothing.
+    # u f + P v = rows, P'u + g v = columns: one equation follows from the others, and v may sum to zero.
     left = np.diag(g) - law.T @ (law / f[:, None]) + np.outer(g, g)
     v = np.linalg.solve(left, (columns - (rows / f) @ law).T).T
     u = (rows - v @ law.T) / f
@@ -148,7 +149,7 @@ def _directions(law: np.ndarray, first: Functions, second: Functions, margins: M
 
 
 def with_margins(table: np.ndarray, margins: Margins) -> np.ndarray:
-    """Return the table with rows and columns scaled to these sums, by turns [DemingStephan1940]."""
+    """Return the table with rows and columns scaled alternately to these sums [DemingStephan1940]."""
     f, g = margins
     for _ in range(constants.MARGIN_PASSES):
         table = table * (f / np.maximum(table.sum(axis=1), 1e-300))[:, None]

@@ -1,8 +1,8 @@
-"""The estimate of two attributes together: the law that is shown, numbers with intervals, and tests of independence.
+"""The estimate of two attributes together: the distribution shown, functionals with intervals, and tests of independence.
 
-Rules.  (1) What is shown has the single estimates as its margins.  (2) Intervals belong to one-step estimates among laws near
-the one that is shown, `kind` 'smooth', or by name to estimates that hold whatever the law, 'distribution_free'; the number of
-the law that is shown stands beside them as `plug_in`.  (3) Everything is of those who answered both.
+Rules.  (1) The distribution shown has the single estimates as its margins.  (2) Intervals belong to one-step estimates near
+that distribution, kind 'smooth', or on request to estimates valid for every distribution, kind 'distribution_free'; `plug_in`
+is the value at the distribution shown.  (3) Everything describes the clients who responded to both.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ class Test:
 class JointEstimate:
     """Two attributes together.
 
-    first, second: their axes.  margins: the laws of either on its cells, (K_x,) and (K_y,), as single estimates have them.
-    evidence: the reports.  n: clients who reported both.
+    first, second: their axes.  margins: the distributions of each on its cells, (K_x,) and (K_y,), as the single estimates have
+    them.
+    evidence: the reports.  n: number of clients who reported both.
     """
 
     first: Axis
@@ -60,18 +61,18 @@ class JointEstimate:
 
     @property
     def n(self) -> int:
-        """Clients who reported both."""
+        """Number of clients who reported both."""
         return self.evidence.n
 
     @cached_property
     def surface(self) -> Surface:
-        """The law that is shown, and how sure it is."""
+        """The joint distribution shown, with its posterior."""
         first, second = self._functions
         return fit(self.evidence.summary(first.values, second.values), first, second, self.margins)
 
     @property
     def law(self) -> np.ndarray:
-        """The probabilities of pairs of cells, (K_x, K_y): nonnegative, with the margins as sums."""
+        """Probabilities of pairs of cells, (K_x, K_y): nonnegative, with the margins as sums."""
         return self.surface.law
 
     @cached_property
@@ -84,11 +85,11 @@ class JointEstimate:
         return Functions.at_margin(self.first, self.margins[0]), Functions.at_margin(self.second, self.margins[1])
 
     def checked(self) -> JointEstimate:
-        """Return it; raises NotEstimable where all of either attribute's estimate is one answer, so that nothing may vary."""
+        """Return it; raises NotEstimable if either attribute's estimate is concentrated on one value."""
         for axis, functions in zip((self.first, self.second), self._functions, strict=True):
             if not len(functions.values):
                 raise NotEstimable(
-                    f"{axis.name}'s estimate is one answer alone with {self.n:,} reports, and goes with nothing; "
+                    f"{axis.name}: the estimate from {self.n:,} reports has all its mass on one value; "
                     "collect more, or give a larger epsilon"
                 )
         return self
@@ -96,9 +97,9 @@ class JointEstimate:
     def functional(
         self, functional: JointFunctional, confidence: float = 0.95, *, distribution_free: bool = False
     ) -> FunctionalEstimate:
-        """Return a number of both attributes with its interval, or a refusal with its reason; raises SchemeError for none.
+        """Return a functional of both attributes with its interval, or a refusal; raises SchemeError if undefined.
 
-        distribution_free: with an interval that holds whatever the law, which is longer.
+        distribution_free: with an interval valid for every distribution, which is longer.
         """
         check_confidence(confidence)
         kind = "distribution_free" if distribution_free else "smooth"
@@ -112,7 +113,7 @@ class JointEstimate:
         if not np.all(divisors > sure):
             much = float(np.max((sure / np.maximum(divisors, 1e-12 + sure / 1e3)) ** 2))
             reason = (
-                f"the share or variance that it is divided by cannot be told from zero with {self.n:,} reports; about "
+                f"the divisor, a share or variance, is within three standard errors of zero with {self.n:,} reports; about "
                 f"{2 * much:,.{0 if much > 5 else 1}f} times as many, or a larger epsilon, would do"
             )
             return replace(refused(functional, reason, confidence, plug_in), kind=kind)
@@ -131,7 +132,7 @@ class JointEstimate:
         )
 
     def independence(self) -> Test:
-        """Return the test of independence: of polynomials up to the third order of numbers, and of all categories."""
+        """Return the test of independence: by polynomials up to the third order of numbers, and by all categories."""
         return self._test("independence", *(_up_to(functions, constants.DEGREE) for functions in self._functions))
 
     def trend(self) -> Test:
@@ -141,7 +142,7 @@ class JointEstimate:
         return self._test("trend", *(_up_to(functions, 1) for functions in self._functions))
 
     def equal_means(self) -> Test:
-        """Return the test that the first's mean is the same all along the second; raises SchemeError if it has no numbers."""
+        """Return the test that the first's mean is constant along the second; raises SchemeError without numbers."""
         self.first.values("a mean")
         first, second = self._functions
         return self._test("equal_means", _up_to(first, 1), _up_to(second, constants.DEGREE))
@@ -153,10 +154,10 @@ class JointEstimate:
         return Test(name=name, statistic=statistic, degrees=degrees, p_value=float(chi2.sf(statistic, degrees)))
 
     def to_frame(self, parts: int = 8, confidence: float = 0.95) -> pd.DataFrame:
-        """Return a table, a row a cell: first, second, share, estimate, standard_error, low, high, confidence.
+        """Return a table, a row per cell: first, second, share, estimate, standard_error, low, high, confidence.
 
-        share: of the law that is shown, whose rows and columns add to the margins.  estimate: of kind 'smooth', with the
-        interval that belongs to it, cut at 0 and 1 and moved where needed so that what is shown is not at its limits.
+        share: of the distribution shown, whose rows and columns add up to the margins.  estimate: of kind 'smooth', with its
+        interval, clipped to [0, 1] and moved where needed so that the share is not at its limits.
         parts: ranges of a number, at most.
         """
         import pandas as pd
@@ -194,8 +195,8 @@ def _up_to(functions: Functions, order: int) -> np.ndarray:
 def cells_of(attribute: Any) -> np.ndarray:
     """Return the input cells of each cell of an attribute's axis, (K, w).
 
-    A density's input cells are taken together, so that no more than 64 are told apart: weights that say a number of each of
-    more pay for what nobody asks (a mean at epsilon 1 with 512 instead of 64: half as much variance again).
+    A density's input cells are merged to at most 64: unbiased weights for more have a larger variance (for a mean at epsilon 1,
+    half as much again with 512).
     """
     cells = attribute.cells
     if not attribute.has_density:
@@ -233,7 +234,7 @@ def axis_of(attribute: Any) -> Axis:
 
 
 def margin_of(estimate: Any, axis: Axis) -> np.ndarray:
-    """Return the law of an axis's cells as an attribute's own estimate has it, (K,): nonnegative, sum one."""
+    """Return the distribution of an axis's cells by the attribute's own estimate, (K,): nonnegative, sum one."""
     if not isinstance(estimate, DensityEstimate):
         return np.asarray(np.maximum(estimate.values, 0.0) / np.maximum(estimate.values, 0.0).sum())
     assert axis.edges is not None
@@ -247,9 +248,9 @@ def margin_of(estimate: Any, axis: Axis) -> np.ndarray:
 
 
 def paired(aggregate: Any, first: str, second: str, estimates: tuple[Any, Any]) -> JointEstimate:
-    """Return the joint estimate of two attributes that a pair ties together; estimates: of either alone.
+    """Return the joint estimate of two paired attributes; estimates: of each alone.
 
-    Raises SchemeError where the aggregate keeps no such pair, NotEstimable where it has too few reports.
+    Raises SchemeError if the aggregate does not contain the pair, NotEstimable if it has too few reports.
     """
     attributes = [aggregate.scheme.attributes[name] for name in (first, second)]
     if (first, second) in aggregate.pairs:
@@ -276,9 +277,9 @@ def paired(aggregate: Any, first: str, second: str, estimates: tuple[Any, Any]) 
 
 
 def asked_together(aggregate: Any, name: str, first: str, estimate: Any = None) -> JointEstimate:
-    """Return the joint estimate of the two columns that an attribute asks together; first: which of them is to be the first.
+    """Return the joint estimate of the two columns of a joint attribute; first: the name of the first.
 
-    estimate: of the pairs of their categories; None where they are numbers, whose densities are found here.
+    estimate: of the pairs of their categories; None for numbers, whose densities are estimated here.
     """
     attribute = aggregate.scheme.attributes[name]
     _check_enough(name, aggregate.reports(name))
@@ -303,17 +304,17 @@ def asked_together(aggregate: Any, name: str, first: str, estimate: Any = None) 
 
 
 def _check_enough(subject: str, n: int) -> None:
-    """Raise NotEstimable where reports are too few for errors to be told from them."""
+    """Raise NotEstimable if reports are too few to estimate errors from them."""
     if n < constants.MIN_SUPPORT:
         raise NotEstimable(f"{subject} has {n} reports, and needs {constants.MIN_SUPPORT}; collect more")
 
 
 def _near(margin: np.ndarray) -> np.ndarray:
-    """The law that weights are made for."""
+    """The distribution at which weights have least variance."""
     return np.asarray((1 - constants.EVEN_SHARE) * margin + constants.EVEN_SHARE / len(margin))
 
 
 def _held(*margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Margins of which no cell is nothing, to nine digits."""
+    """Margins whose cells all have positive mass, equal to nine digits."""
     first, second = ((1 - constants.ROUNDING) * margin + constants.ROUNDING / len(margin) for margin in margins)
     return first, second

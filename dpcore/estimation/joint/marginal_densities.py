@@ -1,4 +1,4 @@
-"""Either number of two that were asked together: what reports of places and of it alone say of it, whatever the other."""
+"""The margins of a joint attribute of two numbers: the density of each from its own reports and those of the plane."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dpcore.mechanisms.observation_model import FiniteChannel, Listed
 
 
 def densities(attribute: Any, statistics: np.ndarray) -> tuple[DensityEstimate, DensityEstimate]:
-    """Return both numbers' densities; statistics: (S,), of the attribute that asks them together.
+    """Return both numbers' densities; statistics: (S,), of the joint attribute.
 
-    A square window's rows and columns are windows of either number: the row of a report is a report of x through a square wave
-    whose window is lighter, as what is outside a window in one direction counts wherever it is in the other.  Reports of x
-    alone are of the same x, and so both are fitted together.
-    Raises NotEstimable where no report is of the plane or of the number.
+    The rows and columns of a square window are windows of each number.  The row of a report of the plane is a report of x
+    through a square wave with a lower contrast, as points outside the window in one direction count wherever they are in the
+    other.  Reports of x alone concern the same x, and both are fitted together.
+    Raises NotEstimable without reports of the plane or of the number.
     """
     mechanism = attribute.mechanism
     cells, (window, _, *alone) = mechanism.cells, mechanism.windows

@@ -1,4 +1,4 @@
-"""What a round says of two attributes together, unasked: numbers and tests that fit their kinds, or why there are none."""
+"""Estimates of two attributes together in every round: functionals and tests by type, or the reason of a refusal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
-    """A number of two attributes, and of which parts it is; '' of all."""
+    """A functional of two attributes, and the parts that it conditions on; '' for none."""
 
     result: FunctionalEstimate
     first_part: str = ""
@@ -39,9 +39,9 @@ class Number:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PairEstimates:
-    """What was found of two attributes together: the first one's numbers along the second.
+    """The estimates of two attributes together: functionals of the first along the second.
 
-    estimate: None for the reason given.
+    estimate: None with a reason.
     """
 
     first: str
@@ -53,12 +53,12 @@ class PairEstimates:
 
     @property
     def has_table(self) -> bool:
-        """Whether the table of their parts is small enough to be shown."""
+        """Whether the table of their parts is small enough to show."""
         axes = () if self.estimate is None else (self.estimate.first, self.estimate.second)
         return bool(axes) and all(_is_small(axis) for axis in axes)
 
     def table(self) -> pd.DataFrame:
-        """Return that table, a row a cell, as `JointEstimate.to_frame` has it."""
+        """Return that table, a row per cell, as `JointEstimate.to_frame` does."""
         assert self.estimate is not None
         return self.estimate.to_frame(constants.TABLE_PARTS)
 
@@ -66,16 +66,16 @@ class PairEstimates:
 def pair_estimates(
     aggregate: Any, estimates: Mapping[str, Any], unavailable: Mapping[str, str], fewest: int = 0
 ) -> tuple[PairEstimates, ...]:
-    """Return what is found of every pair whose reports have a law of their own; of additive noise there are groups alone.
+    """Return the estimates of every pair whose reports identify a joint distribution; additive noise has group estimates only.
 
-    estimates, unavailable: of single attributes, an estimate of each or why there is none.  fewest: reports below which a
-    category has its pair refused, as it has groups.
+    estimates, unavailable: of single attributes, the estimate of each or the reason of its absence.  fewest: number of reports
+    below which a category has its pair refused, as for groups.
     """
     return tuple(_pair(aggregate, *names, estimates, unavailable, fewest) for names in _pairs(aggregate.scheme))
 
 
 def _pairs(scheme: Any) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """The pairs, a number before categories, and the attributes that tell of each: two, or one that asks both columns."""
+    """The pairs, numbers before categories, and their attributes: two, or one joint attribute."""
     for one, other in scheme.pairs:
         attributes = [scheme.attributes[name] for name in (one, other)]
         if all(map(has_side, attributes)):
@@ -116,7 +116,7 @@ def _pair(
 
 
 def _withheld(aggregate: Any, told_by: tuple[str, ...], fewest: int) -> str:
-    """Why few reports keep a pair from being shown; '' where they do not."""
+    """Why too few reports prevent a pair from being shown; '' otherwise."""
     if (n := aggregate.reports(told_by[0])) < fewest:
         return f"{n:,} reports, and {fewest:,} are needed (min_clients); collect more"
     for name in told_by if len(told_by) > 1 else ():  # shares of pairs asked together are shown by themselves

@@ -1,8 +1,8 @@
-"""What reports say of two attributes together: means of products E a(X) b(Y), unbiased whatever the law, and their covariance.
+"""Means of products E a(X) b(Y), unbiased for every joint distribution, and their covariance.
 
-Two ways to ask.  *Paired*: two reports of one client, independent given the record; the product of weights that are unbiased
-for a and b is unbiased for a(X) b(Y), and its second moment is that of a product again.  *Together*: one report on the product.
-Both are linear in the table of joint sums, which are exact integers, and so are their second moments.
+*Paired*: two reports of one client, independent given the record; the product of unbiased weights for a and b is unbiased for
+a(X) b(Y), and its second moment is that of a product again.  *Together*: one report on the product of the cells.  Both are
+linear in the table of joint sums, which are exact integers, and so are their second moments.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dpcore.estimation.joint.report_weights import Side
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What is left of reports for a smooth law: estimates of how two attributes go together, near no association.
+    """The information of the reports on a smooth joint distribution: estimates of the association, near independence.
 
     values: (J K,), of the coefficients t in f g (1 + sum t_jk a_j(x) b_k(y)).  covariance: (J K, J K), at independence.
-    reading: of laws (..., K_x, K_y), the means that the values have there, (..., J K).
+    reading: the expected values under distributions (..., K_x, K_y), shape (..., J K).
     """
 
     values: np.ndarray
@@ -32,7 +32,7 @@ class Summary:
 
 @dataclass(frozen=True, eq=False)
 class Near:
-    """Laws near one, (K_x, K_y), that differ from it by products of functions (J, K_x) and (K, K_y), and at the margins."""
+    """Distributions near one, (K_x, K_y), which differ by products of functions (J, K_x) and (K, K_y), and at the margins."""
 
     law: np.ndarray
     first: np.ndarray
@@ -46,26 +46,26 @@ class Evidence(ABC):
 
     @abstractmethod
     def summary(self, first: np.ndarray, second: np.ndarray) -> Summary:
-        """Return what is said of coefficients of functions (J, K_x) and (K, K_y), orthonormal at the margins."""
+        """Return the estimated coefficients of functions (J, K_x) and (K, K_y), orthonormal at the margins."""
 
     @abstractmethod
     def association(self, first: np.ndarray, second: np.ndarray) -> float:
-        """Return a statistic of the dependence on such functions: chi-squared of J K degrees where there is none."""
+        """Return chi-squared of the dependence on such functions, with J K degrees of freedom under independence."""
 
     @abstractmethod
     def means(self, first: np.ndarray, second: np.ndarray, near: Near | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return means (r,) of products a(X) b(Y) and their covariance (r, r); first: (r, K_x), second: (r, K_y).
 
-        near: the family of laws that the truth is taken to be of, from one near it; whatever the law where None.
+        near: the family that contains the true distribution, around one near it; every distribution if None.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class Paired(Evidence):
-    """Two reports a client.
+    """Two reports per client.
 
-    sums: (1 + S_x, 1 + S_y), of products of both reports' statistics, each with a one before: counts and sums of either alone
-    are the first row and column.
+    sums: (1 + S_x, 1 + S_y), of products of both reports' statistics, each preceded by a one: counts and sums of each alone are
+    the first row and column.
     """
 
     first: Side
@@ -89,7 +89,7 @@ class Paired(Evidence):
         i, j = np.triu_indices(len(g))
         left, right = self.first.product(g[i], g[j]), self.second.product(h[i], h[j])
         covariance = _less_means(np.sum((left @ self._average) * right, axis=1), means) / self.n
-        if near is not None:  # what the law near the truth has and the weights do not say
+        if near is not None:  # the part of the functions that the weights miss, at the distribution near the truth
             means_by_cell = self.first.means(g), self.second.means(h)
             pairs = ((first, second, 1), (*means_by_cell, -1))
             means = means + sum(sign * np.einsum("ri,ij,rj->r", a, near.law, b, optimize=True) for a, b, sign in pairs)
@@ -106,8 +106,8 @@ class Paired(Evidence):
         return Summary((g @ self._average @ h.T - alone).ravel(), np.kron(left, right) / self.n, reading)
 
     def association(self, first: np.ndarray, second: np.ndarray) -> float:
-        # Where X and Y are independent so are their reports, whatever was asked: their covariance D has then the covariance
-        # of a product, that of either side's weights, which the sums tell.
+        # Where X and Y are independent so are their reports: their covariance D then has the covariance
+        # of a product, that of each side's weights, estimated from the sums.
         g, h = self.first.scores(first), self.second.scores(second)
         left, right = self._average[:, 0], self._average[0]
         D = g @ self._average @ h.T - np.outer(g @ left, h @ right)
@@ -117,13 +117,13 @@ class Paired(Evidence):
 
 
 def _covariance(side: Side, weights: np.ndarray, average: np.ndarray) -> np.ndarray:
-    """Of what weights (m, 1 + S) say of one report, (m, m), from the average report."""
+    """Covariance of weights (m, 1 + S) applied to one report, (m, m), from the average report."""
     i, j = np.triu_indices(len(weights))
     return _less_means(side.product(weights[i], weights[j]) @ average, weights @ average)
 
 
 def _less_means(upper: np.ndarray, means: np.ndarray) -> np.ndarray:
-    """The covariance, (m, m), of numbers whose second moments are in a triangle's order and whose means are these, (m,)."""
+    """Covariance, (m, m), from second moments in a triangle's order and means, (m,)."""
     moments = np.zeros((len(means), len(means)))
     moments[np.triu_indices(len(means))] = upper
     return np.asarray(moments + np.triu(moments, 1).T - np.outer(means, means))
@@ -133,7 +133,7 @@ def _less_means(upper: np.ndarray, means: np.ndarray) -> np.ndarray:
 class Together(Evidence):
     """One report of both on the product of their cells.
 
-    side: of the product, cells of the second in turn fastest.  sums: (1 + S,), with the number of reports before.
+    side: of the product; cells of the second vary fastest.  sums: (1 + S,), preceded by the number of reports.
     """
 
     side: Side
@@ -156,7 +156,7 @@ class Together(Evidence):
 
     @staticmethod
     def _family(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Functions of either attribute and their products, on the product's cells; the products come last."""
+        """Functions of each attribute and their products, on the product's cells; the products come last."""
         alone = [np.kron(first, np.ones(second.shape[1])), np.kron(np.ones(first.shape[1]), second)]
         return np.vstack([*alone, np.einsum("ji,kl->jkil", first, second).reshape(len(first) * len(second), -1)])
 

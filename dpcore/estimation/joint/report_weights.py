@@ -1,7 +1,7 @@
-"""How one attribute's reports speak of its cells: weights of a report that say a function of the cell without bias.
+"""Weights of one attribute's reports whose conditional mean is a given function of the cell.
 
-A report is its statistics s, (S,), with a one before them.  E (s | x) = A x, linear in the cell; so weights g with A' g = a
-have E (g's | x) = a(x) whatever the law, and the product of two weights' sums has a mean that is a function of the cell, too.
+A report is its statistics s, (S,), preceded by a one.  E (s | x) = A x is linear in the cell; so weights g with A' g = a have
+E (g's | x) = a(x) for every distribution, and the mean of a product of two weighted sums is a function of the cell as well.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
 
 @dataclass(frozen=True, eq=False)
 class Side(ABC):
-    """One attribute, of a law f near the true one.
+    """One attribute, with a distribution f near the true one.
 
-    cells: (K, w), the input cells of each, over which its values are spread evenly.  law: f, (K,), positive.
+    cells: (K, w), the input cells of each cell, with equal shares.  law: f, (K,), positive.
     """
 
     model: Any
@@ -31,41 +31,41 @@ class Side(ABC):
 
     @staticmethod
     def from_attribute(attribute: Any, cells: np.ndarray, law: np.ndarray) -> Side:
-        """Return an attribute's side; raises NotEstimable where its reports are of additive noise."""
+        """Return an attribute's side; raises NotEstimable for reports with additive noise."""
         model = attribute.mechanism.model()
         if isinstance(model, FiniteChannel):
             return _Counted(model, cells, law)
         if isinstance(model, ScoreSums):
             return _Scored(model, cells, law)
         raise NotEstimable(
-            f"{attribute.name} is reported by {attribute.mechanism.name}, whose noise has no table of what is said; ask "
+            f"{attribute.name}: {attribute.mechanism.name} adds noise, and has no joint distribution with others; use "
             "dp.estimate(..., given=...), or collect with dyadic_wave"
         )
 
     @property
     @abstractmethod
     def channel(self) -> np.ndarray:
-        """A, (S, K): the mean statistics of a report of each cell."""
+        """A, (S, K): the mean statistics of a report given each cell."""
 
     @abstractmethod
     def unbiased(self, functions: np.ndarray) -> np.ndarray:
-        """Return weights (m, 1 + S) that say functions (m, K), with the least variance at the law."""
+        """Return weights (m, 1 + S) with conditional means (m, K), of least variance at f."""
 
     @abstractmethod
     def product(self, g: np.ndarray, h: np.ndarray) -> np.ndarray:
-        """Return weights (m, 1 + S) that say what two weights' sums, (m, 1 + S) each, multiply to: E ((g's) (h's) | x)."""
+        """Return weights (m, 1 + S) whose conditional mean is E ((g's) (h's) | x), g and h (m, 1 + S) each."""
 
     @abstractmethod
     def scores(self, functions: np.ndarray) -> np.ndarray:
-        """Return weights (m, 1 + S), of mean zero at the law, that tell most of small changes f (1 + t' functions).
+        """Return the scores (m, 1 + S), of mean zero at f, of small changes f (1 + t' functions).
 
-        functions: (m, K), of mean zero at the law.
+        functions: (m, K), of mean zero at f.
         """
 
     def spoken(self, functions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return weights (m, 1 + S) that say coefficients t of small changes f (1 + t' functions), and their covariance (m, m).
+        """Return efficient weights (m, 1 + S) of t in small changes f (1 + t' functions), and their covariance (m, m).
 
-        functions: (m, K), of mean zero at the law.  The covariance is that of one report's, at the law.
+        functions: (m, K), of mean zero at f.  The covariance is that of one report, at f.
         """
         weights = self.scores(functions)
         information = self.means(weights) @ (functions * self.law).T
@@ -74,9 +74,10 @@ class Side(ABC):
         return inverse @ weights, inverse
 
     def within(self, family: np.ndarray, functions: np.ndarray) -> np.ndarray:
-        """Return weights (m, 1 + S) that say functions (m, K) with the least variance among laws f (1 + t' family).
+        """Return weights (m, 1 + S) of functions (m, K) with least variance among distributions f (1 + t' family).
 
-        family: (J, K).  They are unbiased for what of the functions the family spans, which is all that such laws can move.
+        family: (J, K).  They are unbiased for the part of the functions in the family's span, the only part that such changes
+        move.
         """
         family = family - (family @ self.law)[:, None]
         weights, _ = self.spoken(family)
@@ -86,13 +87,13 @@ class Side(ABC):
         return np.asarray(weights)
 
     def means(self, weights: np.ndarray) -> np.ndarray:
-        """Return what weights (m, 1 + S) say of each cell, (m, K)."""
+        """Return the conditional means of weights (m, 1 + S) given each cell, (m, K)."""
         return np.asarray(weights[:, :1] + weights[:, 1:] @ self.channel)
 
 
 @dataclass(frozen=True, eq=False)
 class _Counted(Side):
-    """Of a finite channel: a report is one output of one level, its statistics one there and zero elsewhere."""
+    """A finite channel: a report is one output of one level, its statistics one there and zero elsewhere."""
 
     model: FiniteChannel
 
@@ -105,12 +106,12 @@ class _Counted(Side):
 
     @cached_property
     def _weighted(self) -> np.ndarray:
-        """D^-1 A, (S, K), D the outputs' probabilities at the law."""
+        """D^-1 A, (S, K), D the outputs' probabilities at f."""
         return np.asarray(self.channel / np.maximum(self.channel @ self.law, constants.TINY)[:, None])
 
     @cached_property
     def _inverse(self) -> np.ndarray:
-        """(A' D^-1 A)^+, (K, K), of functions scaled by the root of the law, which rare cells leave well conditioned."""
+        """(A' D^-1 A)^+, (K, K), of functions scaled by the root of f, which keeps it well conditioned with rare cells."""
         root = np.sqrt(self.law)
         matrix = root[:, None] * (self.channel.T @ self._weighted) * root
         values, directions = np.linalg.eigh(matrix)
@@ -130,7 +131,7 @@ class _Counted(Side):
 
 @dataclass(frozen=True, eq=False)
 class _Scored(Side):
-    """Of score sums: a report scores every category, and all second moments of its scores are known."""
+    """Score sums: a report scores every category, and all second moments of its scores are known."""
 
     model: ScoreSums
 
@@ -141,12 +142,12 @@ class _Scored(Side):
 
     @property
     def _order(self) -> np.ndarray:
-        """The category of each cell, (K,): all of them, in any order."""
+        """The category of each cell, (K,): a permutation."""
         return self.cells[:, 0]
 
     @cached_property
     def _covariance(self) -> np.ndarray:
-        """Of the scores of one report at the law, (k, k)."""
+        """Covariance of one report's scores at f, (k, k)."""
         law = np.empty(len(self.law))
         law[self._order] = self.law
         own, shared, weights = self.model.covariance(law, 1)
@@ -157,7 +158,7 @@ class _Scored(Side):
         plain = np.empty(functions.shape)
         plain[:, self._order] = functions / contrast
         if float(along.sum()) > constants.EIGENVALUE_TOLERANCE * float(np.trace(self._covariance)):
-            # One number may be added to all weights, which the one before the statistics makes up for.
+            # One number may be added to all weights; the weight of the leading one compensates.
             plain = plain - (plain @ along / along.sum())[:, None]
         rest = (functions - contrast * plain[:, self._order])[:, :1]
         return np.hstack([rest - float(self.model.other_mean) * plain.sum(axis=1, keepdims=True), plain])
@@ -183,10 +184,10 @@ class _Scored(Side):
 
 
 def _after_nothing(weights: np.ndarray) -> np.ndarray:
-    """Weights with a zero for the one before the statistics."""
+    """Weights with a zero for the leading one."""
     return np.asarray(np.hstack([np.zeros((len(weights), 1)), weights]))
 
 
 def has_side(attribute: Any) -> bool:
-    """Return whether an attribute's reports speak of its cells so that `Side.from_attribute` has a side of it."""
+    """Return whether `Side.from_attribute` supports an attribute's mechanism."""
     return isinstance(attribute.mechanism.model(), FiniteChannel | ScoreSums)

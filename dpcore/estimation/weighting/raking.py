@@ -1,12 +1,12 @@
-"""Weights by public labels: known totals of the population, and what one report of each cell then counts for.
+"""Weights by public labels from known totals of the population.
 
 A *cell* is a combination of all labels' categories.  Weights w with sum w n = n, n the reports of each cell, give the weighted
-reports the population's shares of every margin's categories.  One margin, of a label alone or of all of them together, is
-post-stratification [HoltSmith1979]: w_c = n P_c / n_c.  Several are raked, one after another until all of them hold
-[DemingStephan1940]; of all weights that hold them, those are nearest to equal ones in the sense of Kullback and Leibler.
+reports the population's share of every category of every margin.  One margin, of a label alone or of all labels together, is
+post-stratification [HoltSmith1979]: w_c = n P_c / n_c.  Several are raked in turn until all agree [DemingStephan1940]; of all
+weights that agree, the result is closest to equal weights in Kullback-Leibler divergence.
 
-What weights assume: that within a cell those who answered are like those who did not.  Margins are of the population and not
-of reports, and labels are public: a privatized answer's shares are estimates, and no margin.
+Assumption: within a cell respondents do not differ from nonrespondents.  Margins describe the population, and labels are
+public: the shares of a privatized attribute are estimates, and cannot be a margin.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ JOINED = "*"  # between the labels, and the categories, of a margin of several
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """What one report of each cell counts for.
+    """Weight of one report of each cell.
 
-    labels: whose totals were known, in the scheme's order.  values: w, (C,), 0 where a cell has no report.  counts: n, (C,).
-    places: of each margin, the category that each cell is in, (C,); none where all reports count the same.
+    labels: with known totals, in the scheme's order.  values: w, (C,), 0 where a cell has no report.  counts: n, (C,).
+    places: per margin, the category of each cell, (C,); empty for equal weights.
     """
 
     labels: tuple[str, ...]
@@ -40,17 +40,17 @@ class Weights:
 
     @property
     def effective_n(self) -> float:
-        """How many reports that count the same would be as sure, if all cells are alike: (sum w n)^2 / sum w^2 n [Kish1965]."""
+        """Number of equal-weight reports of the same precision, if cells do not differ: (sum w n)^2 / sum w^2 n [Kish1965]."""
         return float((self.values @ self.counts) ** 2 / (self.values**2 @ self.counts))
 
     @property
     def design_effect(self) -> float:
-        """n / effective_n = 1 + cv^2, by how much more the weights make variances, if all cells are alike [Kish1965]."""
+        """n / effective_n = 1 + cv^2, the factor of variances due to weights, if cells do not differ [Kish1965]."""
         return float(self.counts.sum() / self.effective_n)
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """What raking holds fixed of a report in each cell, (C, m): that it is one, and each margin's categories."""
+        """Indicators that raking holds fixed for a report of each cell, (C, m): a constant, and each margin's categories."""
         cells = np.arange(len(self.counts))
         parts = [np.ones((len(cells), 1))]
         for place in self.places:
@@ -64,8 +64,8 @@ class Weights:
 class Margins:
     """Known shares of the population, by label or by several labels together.
 
-    shares: labels in the scheme's order -> (k1[, k2, ...]), of sum one.  No label is in two of them.
-    categories: label -> its categories, of all of the scheme's labels.
+    shares: labels in the scheme's order -> (k1[, k2, ...]), of sum one.  Each label is in one of them at most.
+    categories: label -> its categories, for all of the scheme's labels.
     """
 
     shares: Mapping[tuple[str, ...], np.ndarray]
@@ -73,11 +73,11 @@ class Margins:
 
     @classmethod
     def from_rows(cls, rows: Iterable[tuple[str, str, float]], labels: Mapping[str, Any]) -> Margins:
-        """Return the margins of rows (label, category, total); labels: the scheme's, name -> what has `.categories`.
+        """Return the margins of rows (label, category, total); labels: the scheme's, name -> an object with `.categories`.
 
-        Of several labels together a row is ("region*sex", "north*male", total).  Every category must have its row, of 0 where
-        nobody has it.  Totals are read as shares of their margin's sum: sums may differ by rounding, to 1 %.
-        Raises SchemeError for what does not fit the labels, twice the same, or sums that differ by more.
+        For several labels together a row is ("region*sex", "north*male", total).  Every category needs a row, with total 0 if
+        it is empty.  Totals are normalised to shares; the sums of margins may differ by rounding, up to 1 %.
+        Raises SchemeError for unknown or repeated labels and categories, or sums that differ by more.
         """
         categories = {name: tuple(label.categories) for name, label in labels.items()}
         totals: dict[str, dict[str, float]] = {}
@@ -111,11 +111,11 @@ class Margins:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels whose totals are known, in the scheme's order."""
+        """Labels with known totals, in the scheme's order."""
         return tuple(name for name in self.categories if any(name in names for names in self.shares))
 
     def by_category(self) -> dict[tuple[str, str], float]:
-        """Return (label, category) -> its share of the population, of the labels whose totals are known."""
+        """Return (label, category) -> its share of the population, for labels with known totals."""
         shares: dict[tuple[str, str], float] = {}
         for names, table in self.shares.items():
             for axis, name in enumerate(names):
@@ -126,7 +126,7 @@ class Margins:
         return shares
 
     def places(self) -> tuple[np.ndarray, ...]:
-        """Return of each margin the category that each cell is in, (C,)."""
+        """Return per margin the category of each cell, (C,)."""
         shape = tuple(len(labels) for labels in self.categories.values())
         cell = dict(zip(self.categories, np.indices(shape).reshape(len(shape), -1), strict=True))
         return tuple(
@@ -134,7 +134,7 @@ class Margins:
         )
 
     def name(self, names: tuple[str, ...], place: int) -> str:
-        """Return a category of a margin as rows have it: LABEL=CATEGORY."""
+        """Return a category of a margin as in rows: LABEL=CATEGORY."""
         at = np.unravel_index(place, self.shares[names].shape)
         categories = (self.categories[name][int(i)] for name, i in zip(names, at, strict=True))
         return f"{JOINED.join(names)}={JOINED.join(categories)}"
@@ -176,9 +176,9 @@ def _listed(names: Iterable[str]) -> str:
 def rake(counts: np.ndarray, margins: Margins) -> Weights:
     """Return the weights of reports by cell that give every margin's categories the population's shares.
 
-    counts: (C,), reports of each cell.  Cells without reports have no weight.
-    Raises NotEstimable where a category that the population has is without reports, where one that it has not has some, and
-    where the cells with reports cannot be weighted so that all margins hold.
+    counts: (C,), reports of each cell.  Cells without reports have weight 0.
+    Raises NotEstimable if a category of the population has no reports, if an empty one has some, or if no weights of the cells
+    with reports satisfy all margins.
 
     Source: [DemingStephan1940]
     """
@@ -210,7 +210,7 @@ def rake(counts: np.ndarray, margins: Margins) -> Weights:
 
 
 def _check(margins: Margins, names: tuple[str, ...], has: np.ndarray, want: np.ndarray) -> None:
-    """Raise NotEstimable where reports and population do not have the same categories of a margin."""
+    """Raise NotEstimable if reports and population do not have the same categories of a margin."""
     n = has.sum()
     if n <= 0:
         raise NotEstimable("there is no report to weight; collect some first")

@@ -1,20 +1,20 @@
-"""Errors of weighted estimates: sums over cells of labels, whose reports are counted w_c times, and not n_eff equal ones.
+"""Variance of weighted estimates: sums over cells of labels, whose reports have weight w_c.
 
 An estimate is, to first order, a sum over public levels l of g_l' s_l, with s_l = sum_c w_c T_cl / W_l the weighted average
 report of the level, W_l = sum_c w_c n_cl.  Report i of cell c, at level l with statistics z, adds w_c u_i to it,
 
     u_i = (g_l' z - m_l) / W_l,    m_l = g_l' s_l.
 
-Weights hold the margins fixed, and what they hold is taken off.  With b_c the mean of u over the cell's n_c reports, and r_c
-what is left of b_c beside its regression on the margins' categories, weighted by w_c n_c [DevilleSarndal1992],
+Weights hold the margins fixed, which removes part of the variance.  With b_c the mean of u over the cell's n_c reports, and r_c
+the residual of b_c from its regression on the margins' categories, weighted by w_c n_c [DevilleSarndal1992],
 
     variance = sum_c w_c^2 [ sum_i (u_i - b_c)^2 + n_c r_c^2 ] / (1 - h_c),
 
-h_c the part of a report that the regression takes away.  With one level and one margin of all labels there is no r_c, and this
-is the sum of w_c^2 n_c (sum_z s_cz g_z^2 - (g' s_c)^2) / (sum w n)^2.  Several levels, which people draw whatever their cell,
-and margins of labels one by one leave cells' shares to chance, which is counted.  Equal weights without margins give back the
-multinomial variance.  Sums of u_i^2 follow from counts, from scores' second moments, and of additive noise from its law and the
-cell's own.
+h_c the leverage of a report in the regression.  With one level and one margin of all labels r_c is 0, and this is the sum of
+w_c^2 n_c (sum_z s_cz g_z^2 - (g' s_c)^2) / (sum w n)^2.  Several levels, which clients draw independently of their cell, and
+margins of single labels leave the cells' shares random, which is included.  Equal weights without margins give the multinomial
+variance.  Sums of u_i^2 follow from counts, from second moments of scores, and for additive noise from its distribution and
+that of the cell.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Strata(ABC):
 
     @staticmethod
     def from_aggregate(aggregate: Any, attribute: str, weights: Weights) -> Strata:
-        """Return those of an aggregate that is kept by label."""
+        """Return those of an aggregate by label."""
         model, held = aggregate.scheme.attributes[attribute].mechanism.model(), aggregate.labelled
         answered, statistics = (
             np.asarray(sums[attribute], dtype=np.float64) for sums in (held.answered, held.statistics)
@@ -69,41 +69,41 @@ class Strata(ABC):
 
     @property
     def effective_n(self) -> float:
-        """n_eff: as many reports that count the same are as sure, where all cells are alike."""
+        """n_eff: number of equally weighted reports of the same precision, if cells do not differ."""
         return self.total * self.shrinkage
 
     @cached_property
     def summed(self) -> np.ndarray:
-        """The weighted statistics, (S,), as if there were `effective_n` reports."""
+        """The weighted statistics, (S,), scaled to `effective_n` reports."""
         return np.asarray(self.weights.values @ self.statistics) * self.shrinkage
 
     def variance(self, G: np.ndarray) -> np.ndarray:
-        """Return the variances, (m,), of numbers with these weights (m, S) of the levels' average reports."""
+        """Return the variances, (m,), of linear combinations with weights (m, S) of the levels' average reports."""
         squares, _, inflated, left = self._parts(G)
         return np.asarray(squares @ inflated + (left**2 - self._means(G) ** 2) @ (inflated * self.weights.counts))
 
     def assumed(self, G: np.ndarray) -> np.ndarray:
-        """Return the variances, (m,), if there were `effective_n` reports that count the same, of the weighted law."""
+        """Return the variances, (m,), with `effective_n` equally weighted reports of the weighted distribution."""
         return np.asarray(self.squares(G) @ self.weights.values) / self.shrinkage
 
     def effect(self, G: np.ndarray) -> np.ndarray:
-        """Return the design effects, (m,): variances over those of as many reports that count the same, of that law."""
+        """Return the design effects, (m,): variances over those of the same number of equally weighted reports."""
         alike = self.assumed(G) * self.effective_n / max(float(self.answered.sum()), 1.0)
         return _ratio(self.variance(G), alike)
 
     def ratio(self, G: np.ndarray) -> np.ndarray:
-        """Return by how much variances, (m,), exceed the assumed ones; 1 where nothing is known of either."""
+        """Return the ratios of variances to the assumed ones, (m,); 1 if either is zero or unknown."""
         return _ratio(self.variance(G), self.assumed(G))
 
     def excess(self, G: np.ndarray) -> np.ndarray:
-        """Return the covariance, (m, m), of numbers with weights (m, S), less the one assumed."""
+        """Return the covariance, (m, m), of combinations with weights (m, S), less the assumed one."""
         _, means, inflated, left = self._parts(G)
         whole = self.products(inflated - self.weights.values / self.shrinkage, G)
         often = inflated * self.weights.counts
         return whole + (left * often) @ left.T - (means * often) @ means.T
 
     def offsets(self, G: np.ndarray) -> np.ndarray:
-        """Return by how much the margins make up for a report of each cell, (m, C): the means of u that they hold, times N."""
+        """Return how much the margins compensate a report of each cell, (m, C): the part of mean u held fixed, times N."""
         means = self._means(G)
         return (means - self._left(means)) * self.total
 
@@ -116,7 +116,7 @@ class Strata(ABC):
         return self.sums(G) / np.maximum(self.weights.counts, 1)
 
     def _left(self, means: np.ndarray) -> np.ndarray:
-        """Means by cell, (m, C), less their regression on what margins hold."""
+        """Means by cell, (m, C), less their regression on the margins' categories."""
         columns = self.weights.columns
         return means - (means * self._often) @ columns @ self._inverse @ columns.T
 
@@ -131,7 +131,7 @@ class Strata(ABC):
 
     @cached_property
     def _taken(self) -> np.ndarray:
-        """h, (C,): beyond what the total takes, which is nothing."""
+        """Leverage h, (C,), without that of the constant, which has no effect."""
         columns, w = self.weights.columns, self.weights.values
         taken = w * np.einsum("cm,mk,ck->c", columns, self._inverse, columns, optimize=True) - w / self._often.sum()
         return np.clip(taken, 0.0, constants.MAX_SHARE)
@@ -156,7 +156,7 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class _Counted(Strata):
-    """Of a finite channel: a report is one output, so that counts tell everything."""
+    """A finite channel: a report is one output, and counts are sufficient."""
 
     channel: FiniteChannel
 
@@ -190,7 +190,7 @@ class _Counted(Strata):
 
 @dataclass(frozen=True, eq=False)
 class _Scored(Strata):
-    """Of score sums: a report's second moments are linear in its cell's frequencies, of which the sums are unbiased."""
+    """Score sums: second moments of a report are linear in its cell's frequencies, for which the sums are unbiased."""
 
     model: ScoreSums
 
@@ -200,7 +200,7 @@ class _Scored(Strata):
 
     @cached_property
     def _apart(self) -> np.ndarray:
-        """The cells' average scores less the weighted ones, (C, k)."""
+        """The cells' average scores less the weighted average, (C, k)."""
         whole = self.weights.values @ self.statistics / self.total
         return np.where(self.answered[:, None] > 0, self.statistics / self._answered_once - whole, 0.0)
 
@@ -210,7 +210,7 @@ class _Scored(Strata):
         return self.model.frequencies(self.statistics, self._answered_once)
 
     def _own(self, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What one report's scores have of variance of their own, (C, k), and the weights of what they share, (2, 2)."""
+        """Own variances of one report's scores, (C, k), and the weights of their shared covariance, (2, 2)."""
         own, _, shared = self.model.covariance(frequencies, 1)
         scale = float(self.model.contrast) ** 2
         return own * scale, shared * scale
@@ -236,13 +236,13 @@ class _Scored(Strata):
 
 @dataclass(frozen=True, eq=False)
 class _Noisy(Strata):
-    """Of additive noise: its law is known, and what a cell's values add follows from its own coarse law."""
+    """Additive noise: its distribution is known, and the contribution of values follows from the cell's coarse distribution."""
 
     model: NoisyFeatures
 
     @cached_property
     def _laws(self) -> np.ndarray:
-        """Of the input cells, (C, inputs): everybody's where a cell has too few reports for one of its own."""
+        """Distributions of the input cells, (C, inputs): that of all clients where a cell has too few reports."""
         everyone = InnerProducts.from_statistics(self.model, self.summed).law
         return np.array([_law(self.model, cell, everyone) for cell in self.statistics])
 
@@ -253,7 +253,7 @@ class _Noisy(Strata):
         return reports, np.maximum(self.weights.values @ reports, 1e-300)
 
     def _by_block(self, G: np.ndarray) -> list[np.ndarray]:
-        """The part of weights, (m, S), that each block has, (m, K_b): what counts reports moves nothing."""
+        """The part of the weights, (m, S), of each block, (m, K_b), without the counts of reports."""
         return list(self.model.split(np.asarray(G).T)[1])
 
     def _averages(self, G: np.ndarray) -> np.ndarray:

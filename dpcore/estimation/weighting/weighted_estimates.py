@@ -1,16 +1,15 @@
-"""Weighted estimates: any estimator on weighted statistics, with the errors that weighted reports have.
+"""Weighted estimates: any estimator on weighted statistics, with the variance of weighted reports.
 
-An estimator is given sum_c w_c T_c, scaled to n_eff = (sum w n)^2 / sum w^2 n reports [Kish1965]: likelihoods, penalties, rules
-for levels and terms of second order then weigh what was observed by about what it is worth.  Weighted counts are not
-multinomial, and no curvature of a likelihood knows by how much; each number's first-order variance is computed from the cells
-(`stratified_variance`) and stands for the one that n_eff equal reports would have had: with r the ratio of the two, and q its
-root,
+An estimator receives sum_c w_c T_c, scaled to n_eff = (sum w n)^2 / sum w^2 n reports [Kish1965]: likelihoods, penalties, level
+rules and second-order terms then use about the right amount of information.  Weighted counts are not multinomial, and a
+likelihood's curvature does not give their variance; each functional's first-order variance is computed from the cells
+(`stratified_variance`), and replaces that of n_eff equal reports: with r the ratio of the two, and q its root,
 
-    an interval of confidence c is the estimator's own of q z standard errors, z those of c,
+    the interval of confidence c is the estimator's own of q z standard errors, z those of c,
 
-so that what the estimator allows for beyond its standard error (inverted bands, mixtures of chi-squares, priors at a point) is
-allowed for in the same proportion.  Of a variance with the share s of second order, q^2 = r (1 - s) + r^2 s: the covariance is
-taken to be r times as large in all directions.  The second-order term that the value is corrected by stays that of n_eff.
+so that other sources of error (inverted bands, mixtures of chi-squares, priors at a point) grow in the same proportion.  For a
+variance with second-order share s, q^2 = r (1 - s) + r^2 s: the covariance is taken as r times as large in all directions.  The
+second-order correction of the value stays that of n_eff.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from dpcore.functionals.group import WEIGHTED, Group
 
 @dataclass(frozen=True, eq=False)
 class WeightedAggregate:
-    """What an estimator takes: weighted statistics of one attribute, as if there were `effective_n` equal reports."""
+    """The input of an estimator: weighted statistics of one attribute, as if from `effective_n` equal reports."""
 
     scheme: Any
     statistics: Mapping[str, np.ndarray]
@@ -57,23 +56,23 @@ class WeightedAggregate:
 
     @property
     def n(self) -> float:
-        """Reports, effective."""
+        """Number of reports, effective."""
         return max(self.answered.values())
 
     def reports(self, attribute: str) -> float:
-        """Return how many reports, effective, the attribute has."""
+        """Return the effective number of reports of the attribute."""
         return self.answered[attribute]
 
 
 def estimate_weighted(aggregate: Any, attribute: str, weights: Weights, estimator: Estimator) -> Any:
-    """Return an attribute's estimate of the population that the weights are of: as of everyone, its group `weighted=LABELS`.
+    """Return an attribute's estimate for the population of the weights: as of all clients, with the group `weighted=LABELS`.
 
-    aggregate: kept by label.  weights: of its cells (`rake`).
-    Raises SchemeError where there are no labels, NotEstimable where there are too few reports.
+    aggregate: with sums by label.  weights: of its cells (`rake`).
+    Raises SchemeError without labels, NotEstimable with too few reports.
     """
     held = aggregate.labelled
     if held is None:
-        raise SchemeError("weights are of labels, and the scheme has none; add [labels.NAME] to a new one")
+        raise SchemeError("weights need labels, and the scheme has none; add [labels.NAME] to a new scheme")
     if weights.values.shape != held.n.shape or not np.array_equal(weights.counts, held.n):
         raise SchemeError("weights must be those of this aggregate's reports by label; rake its own counts")
     if not held.answered[attribute] @ weights.values > 0:
@@ -99,7 +98,7 @@ def estimate_weighted(aggregate: Any, attribute: str, weights: Weights, estimato
 class WeightedInference:
     """The inference of an estimate from weighted statistics, on [lower, upper].
 
-    base: as if they were of n_eff reports that count the same.
+    base: that of n_eff equally weighted reports.
     """
 
     base: Inference
@@ -116,19 +115,19 @@ class WeightedInference:
         return self.base.cdf_band(x, deviations * self._along(x, 1))
 
     def critical_value(self, confidence: float) -> float:
-        """Return the deviations that hold the whole density at once."""
+        """Return the deviations of a simultaneous band of the density."""
         return self.base.critical_value(confidence)
 
     def goodness(self) -> GoodnessOfFit | None:
-        """Return how the fit explains the weighted shares, if they were of n_eff reports."""
+        """Return the goodness of fit of the weighted shares, with n_eff reports."""
         return self.base.goodness()
 
     def discreteness(self) -> Discreteness | None:
-        """Return whether values sit at few points, likewise."""
+        """Return whether values are concentrated on few points, with n_eff reports."""
         return self.base.discreteness()
 
     def influence(self, functional: Any) -> tuple[np.ndarray, bool] | None:
-        """Return the weights of the levels' weighted average reports, (S,), and whether they are all of it."""
+        """Return the weights of the levels' weighted average reports, (S,), and whether the estimate is linear in them."""
         return self.base.influence(functional)
 
     def curve(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -163,12 +162,12 @@ class WeightedInference:
         return float(self.strata.answered.sum()) / self.strata.effective_n
 
     def _along(self, x: np.ndarray, of_cdf: int) -> np.ndarray:
-        """The scale of errors along a curve, (n,): of the density, or of its distribution function."""
+        """Factor of standard errors along a curve, (n,): of the density, or of its distribution function."""
         curves = self.base.curve(x)
         return np.full(len(x), self._typical() ** 0.5) if curves is None else np.sqrt(self.strata.ratio(curves[of_cdf]))
 
     def _typical(self) -> float:
-        """The largest ratio of the variances of the distribution function at nine places; 1 where nothing is known."""
+        """The largest ratio of variances of the distribution function at nine places; 1 if unknown."""
         places = self.lower + (self.upper - self.lower) * np.arange(1, 10) / 10
         influences = [self.base.influence(Cdf(float(x))) for x in places]
         weights = [influence[0] for influence in influences if influence is not None]
@@ -177,9 +176,9 @@ class WeightedInference:
 
 @dataclass(frozen=True, eq=False)
 class WeightedSpread(Spread):
-    """The covariance of frequencies from weighted reports: that of n_eff equal ones, and by how much theirs differs.
+    """The covariance of frequencies from weighted reports: that of n_eff equal ones, plus the difference.
 
-    strata: the reports.  reading: the weights of the average reports in each frequency, (k, S), or all of them one number.
+    strata: the reports.  reading: the weights of the average reports in each frequency, (k, S), or one number for all.
     """
 
     strata: Strata
@@ -198,7 +197,7 @@ class WeightedSpread(Spread):
 
     @cached_property
     def design_effects(self) -> np.ndarray:
-        """Of each frequency, (k,): its variance over that of as many equal reports, noise and sampling alone."""
+        """Design effects of the frequencies, (k,): variances over those of the same number of equal reports."""
         return np.concatenate([self.strata.effect(rows) for rows in self._rows()])
 
     def along(self, gradient: np.ndarray) -> float:
@@ -251,10 +250,10 @@ def _frequencies(
 
 @dataclass(frozen=True, eq=False)
 class WeightedExposure:
-    """What one report can do to weighted averages, to first order: as in one of equal reports, times what it counts for.
+    """The effect of one report on weighted averages, to first order: that of an equally weighted one, times its weight.
 
-    A report of cell c has the influence w_c / mean w (U(z) - b_c), b_c what the cell's other reports lose by its coming; who
-    lies chooses a label, too.  base: what it can do among equal reports.  reading: as `base` has it.
+    A report of cell c has the influence w_c / mean w (U(z) - b_c), b_c the loss of the cell's other reports; a malicious client
+    chooses a label as well.  base: with equal weights.  reading: as in `base`.
     """
 
     base: Exposure
@@ -263,24 +262,24 @@ class WeightedExposure:
 
     @property
     def is_constant(self) -> bool:
-        """One more report changes what the others of its label count for."""
+        """One more report changes the weights of others with its label."""
         return False
 
     def sensitivity(self, weights: np.ndarray) -> float:
-        """Return a bound of max |U(z)| of a number with these weights."""
+        """Return an upper bound of max |U(z)| of a functional with these weights."""
         read = np.atleast_2d(sensitivity.read_through(weights, self.reading))
         return float(_heaviest(self.strata, np.array([self.base.sensitivity(weights)]), self.strata.offsets(read))[0])
 
     def sensitivities(self, weights: np.ndarray) -> np.ndarray:
-        """Return the same of many numbers, (n,); weights: (n, S)."""
+        """Return it for several functionals, (n,); weights: (n, S)."""
         return _heaviest(self.strata, self.base.sensitivities(weights), self.strata.offsets(weights))
 
     def reread(self, reading: np.ndarray) -> WeightedExposure:
-        """Return the same of numbers made of other averages: reading (k, S)."""
+        """Return it for functionals of other averages: reading (k, S)."""
         return replace(self, base=self.base.reread(reading), reading=reading)
 
 
 def _heaviest(strata: Strata, alike: np.ndarray, held: np.ndarray) -> np.ndarray:
-    """The largest influence of a report of any cell, (m,); alike: among equal ones, (m,).  held: b, (m, C)."""
+    """The largest influence of a report of any cell, (m,); alike: with equal weights, (m,).  held: b, (m, C)."""
     worth = strata.weights.values * strata.answered.sum() / strata.total
     return np.asarray(np.max(worth * (alike[:, None] + np.abs(held)), axis=1))

@@ -88,7 +88,7 @@ def test_what_a_density_alone_has_is_refused_where_values_may_be_one(subtests: p
         with subtests.test(text=text):
             found = estimate.functional(parse(text))
             assert found.is_refused
-            assert "so few input cells" in found.reason
+            assert "too few input cells" in found.reason
 
 
 @pytest.mark.slow  # the longest of all fits; laws that fill few cells are looked at above

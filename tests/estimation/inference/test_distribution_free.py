@@ -216,7 +216,7 @@ def test_every_estimator_of_a_density_has_them(mechanism: str) -> None:
 
 def test_what_is_not_offered_is_refused_in_a_line() -> None:
     one = estimate("beta_2_5")
-    assert "shares, quantiles" in one.functional(parse("entropy"), distribution_free=True).reason
+    assert "proportions, quantiles" in one.functional(parse("entropy"), distribution_free=True).reason
     assert one.functional(parse("derivative(0, 0.5)"), distribution_free=True).is_refused
     with pytest.raises(SchemeError, match="ask for one"):
         one.functional(parse("mean"), distribution_free=True, second_derivative=1.0)
@@ -243,7 +243,7 @@ def test_a_scheme_asks_for_them_and_tables_hold_them() -> None:
     (_, before), (round_, after) = round_of(ASSUMED), round_of(asked)
     rows = after["functionals"].set_index(["estimator", "functional"])
     assert rows.loc[("distribution_free", "cdf(0.31)"), "kind"] == "distribution_free"
-    assert "whatever the law" in rows.loc[("distribution_free", "entropy"), "reason"]
+    assert "distribution-free intervals" in rows.loc[("distribution_free", "entropy"), "reason"]
     others = after["functionals"][after["functionals"]["estimator"] != "distribution_free"].reset_index(drop=True)
     assert others.equals(before["functionals"])
     curves = after["densities"].set_index("estimator")
