@@ -179,7 +179,7 @@ def test_groups_are_near_their_own_truths(name):
 def test_no_report_is_not_estimable(name):
     nobody = Aggregate.zero(_scheme(name))
     for given in (None, "side"):
-        with pytest.raises(NotEstimable, match="attribute .height.: no reports yet"):
+        with pytest.raises(NotEstimable, match="attribute 'height': no reports yet"):
             pipeline.estimate(nobody, "height", given=given)
 
 
