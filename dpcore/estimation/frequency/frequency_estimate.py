@@ -53,11 +53,6 @@ class Spread:
         """Return the variance over that of the same number of equally weighted reports; None for equal weights."""
         return None
 
-    @property
-    def design_effects(self) -> np.ndarray | None:
-        """The same of each number, (k,)."""
-        return None
-
     def trace(self, matrix: np.ndarray) -> float:
         """Return tr(matrix S), matrix (k, k) symmetric."""
         return float(self.own @ np.diagonal(matrix) + np.sum(self.weights * (self.shared @ matrix @ self.shared.T)))

@@ -195,11 +195,6 @@ class WeightedSpread(Spread):
         parts = [self.strata.variance(rows) - self.strata.assumed(rows) for rows in self._rows()]
         return np.asarray(super().variances + np.concatenate(parts))
 
-    @cached_property
-    def design_effects(self) -> np.ndarray:
-        """Design effects of the frequencies, (k,): variances over those of the same number of equal reports."""
-        return np.concatenate([self.strata.effect(rows) for rows in self._rows()])
-
     def along(self, gradient: np.ndarray) -> float:
         """Return the variance of gradient' x, gradient (k,)."""
         G = self._read(gradient)
