@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from dpcore.rounds.defaults import DEFAULT_DATA, DEFAULT_SCHEMES, warehouse_of
-from dpcore.rounds.settings import Backfill, Cleanup, Collect, Round, Where, Which, options
+from dpcore.rounds.settings import MOST_CLIENTS, Backfill, Cleanup, Collect, Round, Where, Which, options
 
 FORM = ConfigDict(extra="forbid", frozen=True)
 
@@ -71,6 +71,22 @@ class AuditSettings(BaseModel):
     trials: int = Field(
         1_000_000, ge=1000, le=10**9, description="Reports of either of two values that are looked at, an attribute."
     )
+
+
+class DryRunSettings(BaseModel):
+    """Simulated rounds of a scheme, of which nothing lands."""
+
+    model_config = FORM
+
+    scheme: Path = Field(description="The scheme file (TOML), on the worker's machine.")
+    clients: int | None = Field(
+        None, ge=1, le=MOST_CLIENTS, description="Respondents of a round. Default: the scheme's."
+    )
+    rounds: int = Field(20, ge=1, le=100_000, description="How many rounds are simulated.")
+    like: Path | None = Field(
+        None, description="Draw respondents from this file of records, whose values are the truth."
+    )
+    seed: int = Field(0, ge=0, description="Seed of the simulation.")
 
 
 class NamedRound(form(Which, Where, leaving="warehouse")):

@@ -49,7 +49,7 @@ def dry_run(
     from dpcore._random import seeded
     from dpcore.populations import respondents_of
     from dpcore.protocol.scheme import Scheme
-    from dpcore.rounds.planning.dry_runs import dry_runs, summary
+    from dpcore.rounds.planning.dry_runs import dry_runs, lines, summary, verdict
 
     if bool(aim) != (error is not None):
         raise typer.BadParameter("--aim and --error go together")
@@ -64,12 +64,8 @@ def dry_run(
             found.append(estimates)
             advance(1)
     result = summary(found)
-    show(_table(parsed, result, f"{parsed.name}: {rounds} dry runs of {number:,} clients"))
-    intervals = int(result["intervals"].sum())
-    if intervals:
-        print(
-            f"{100 * result['covered'].sum() / intervals:.1f} % of {intervals:,} intervals cover the true value; 95 % should"
-        )
+    show(_table(lines(parsed, result), f"{parsed.name}: {rounds} dry runs of {number:,} clients"))
+    print(verdict(result))
     withheld = result[result["withheld"] > 0]
     for row in withheld.itertuples():
         print(f"{row.attribute}, {row.quantity}: withheld in {row.withheld} of {row.rounds} rounds")
@@ -82,36 +78,16 @@ def dry_run(
         print(f"chart      {relative(str(chart))}")
 
 
-def _table(scheme: Scheme, result: pd.DataFrame, title: str) -> Any:
-    table = new_table(title, "attribute", "quantity", "group", "truth", "typical error", "interval length", "covered")
+def _table(rows: list[dict[str, str]], title: str) -> Any:
+    """A section for each attribute, which is named once."""
+    table = new_table(title, *rows[0]) if rows else new_table(title)
     before = None
-    for row in result[result["quantity"] != "all estimates"].to_dict("records"):
-        line, sizes = _worded(scheme, {str(key): value for key, value in row.items()})
+    for row in rows:
         if before not in (None, row["attribute"]):
             table.add_section()
         name, before = ("" if row["attribute"] == before else row["attribute"]), row["attribute"]
-        share = f"{row['covered']} of {row['intervals']}" if row["intervals"] else "-"
-        table.add_row(
-            name, line.quantity, line.group, line.value if row["truth"] == row["truth"] else "-", *sizes, share
-        )
+        table.add_row(name, *list(row.values())[1:])
     return table
-
-
-def _worded(scheme: Scheme, row: dict[str, Any]) -> tuple[Any, list[str]]:
-    """How a row reads, and its error and length of the interval with their unit."""
-    from dpcore.results.text.phrases import phrase, read, rounded
-
-    unit = scheme.attributes[row["attribute"]].unit
-    shown = {key: row[key] for key in ("attribute", "given")} | {
-        "estimate": row["truth"],
-        "functional": row["quantity"],
-    }
-    line = read(shown, unit)
-    wording = phrase(row["quantity"], unit)
-    sizes = [wording.factor * row[size] for size in ("error", "length")]
-    return line, [
-        "-" if size != size else f"{rounded(size, size / 10)} {wording.unit_of_difference}".strip() for size in sizes
-    ]
 
 
 def _show_clients(file: Path, scheme: Scheme, people: Any, text: str, error: float) -> None:
@@ -132,21 +108,14 @@ def _drawn(scheme: Scheme, rounds: pd.DataFrame, ending: str, clients: int) -> b
     """The picture of everyone's estimates; of more than fit, the first."""
     from dpcore.results.plots import height_for, new_axes, png, svg
     from dpcore.results.plots.truth import plot_dry_runs
+    from dpcore.rounds.planning.dry_runs import lines, summary
 
     rows = rounds[(rounds["given"] == "") & rounds["truth"].notna()]
     keys = rows[["attribute", "quantity"]].drop_duplicates().head(_SHOWN)
     rows = keys.merge(rows, on=["attribute", "quantity"])
-    lines = {
-        tuple(key): _worded(scheme, dict(zip(keys.columns, key, strict=True)) | _ANY)[0] for key in keys.to_numpy()
-    }
-    names = [
-        f"{attribute}: {lines[attribute, quantity].quantity}"
-        for attribute, quantity in zip(rows["attribute"], rows["quantity"], strict=True)
-    ]
+    names = [f"{line['attribute']}: {line['quantity']}" for line in lines(scheme, summary([rows]))]
+    rows = rows.assign(name=rows.groupby(["attribute", "quantity"], sort=False).ngroup().map(dict(enumerate(names))))
     figure, axes = new_axes(height=height_for(len(keys)))
     subtitle = f"{clients:,} clients a round; estimates of all clients"
-    plot_dry_runs(rows.assign(name=names), axes, title=f"Dry runs of {scheme.name}", subtitle=subtitle)
+    plot_dry_runs(rows, axes, title=f"Dry runs of {scheme.name}", subtitle=subtitle)
     return png(figure) if ending == ".png" else svg(figure).encode()
-
-
-_ANY = {"given": "", "truth": 1.0, "error": 1.0, "length": 1.0}  # of a name alone

@@ -101,6 +101,7 @@ FLOWS = {  # beside what Prefect loads
 }
 SLOW_FLOWS = {
     "import ldpflow_flows.monitoring.alerts": f"{FLOW} dpcore.results.pages",
+    "import ldpflow_flows.dry_runs": f"{FLOW} dpcore.rounds.planning",
     "import ldpflow_flows.audit": f"{FLOW} dpcore.audit",
     "import ldpflow_flows.services.automations": FLOW,
     "import ldpflow_flows.backfill": f"{FLOW} typer",

@@ -120,3 +120,29 @@ def test_records_drawn_from_a_file_are_not_the_files_own(tmp_path: Path, capsys:
     with pytest.raises(SystemExit, match="1"):
         main(["run", str(tmp_path / "s.toml"), "--records", str(tmp_path / "a.csv"), "--like", str(tmp_path / "a.csv")])
     assert "like is for simulated respondents, got records" in capsys.readouterr().err
+
+
+DATE_AND_OTHER = """
+name = "typed"
+[attributes.hired]
+type = "date"
+lower = 2020-01-01
+upper = 2026-12-31
+functionals = ["quantile(0.5)", "cdf(2024-01-01)"]
+epsilon = 2
+[attributes.browser]
+type = "categorical"
+categories = ["firefox", "chrome", "other"]
+outside = "other"
+epsilon = 1
+"""
+
+
+@pytest.mark.nightly
+def test_intervals_of_a_dates_median_and_of_the_share_of_others_cover() -> None:
+    """500 rounds: a coverage is known to one point, which is added to both ends of 93 to 97 %."""
+    scheme = dp.Scheme.from_toml(DATE_AND_OTHER)
+    found = summary(list(dry_runs(scheme, respondents_of(scheme), 10_000, 500, seeded(6)))).set_index(KEY)
+    print(found.to_string())
+    for key in [("hired", "", "quantile(0.5)"), ("hired", "", "cdf(19723)"), ("browser", "", "frequency(other)")]:
+        assert 0.92 <= found.loc[key, "covered"] / found.loc[key, "intervals"] <= 0.98, key

@@ -22,10 +22,12 @@ from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.scheme import Scheme
 from dpcore.results.checks.round_checks import every_estimate
 from dpcore.results.tables.round_tables import truths
+from dpcore.results.text.phrases import phrase, read, rounded
 from dpcore.rounds.defaults import MIN_CLIENTS
 
 MOST_ROUNDS = 100_000
 _NUMBERS = ["estimate", "low", "high", "truth"]
+ALL = "all estimates"  # the quantity of an attribute of which nothing can be estimated
 KEY = ["attribute", "given", "quantity"]
 
 
@@ -72,6 +74,40 @@ def summary(rounds: list[pd.DataFrame]) -> pd.DataFrame:
     return found.assign(error=np.sqrt(found["error"])).reset_index()
 
 
+def lines(scheme: Scheme, result: pd.DataFrame) -> list[dict[str, str]]:
+    """Return the rows of a summary as texts, with units, for a terminal or a page."""
+    shown = []
+    for row in result[result["quantity"] != ALL].to_dict("records"):
+        unit = scheme.attributes[row["attribute"]].unit
+        own = {name: row[name] for name in ("attribute", "given")}
+        line, wording = (
+            read(own | {"functional": row["quantity"], "estimate": row["truth"]}, unit),
+            phrase(row["quantity"], unit),
+        )
+        sizes = [wording.factor * row[size] for size in ("error", "length")]
+        error, length = (f"{rounded(size, size / 10)} {wording.unit_of_difference}".strip() for size in sizes)
+        shown.append(
+            {
+                "attribute": row["attribute"],
+                "quantity": line.quantity,
+                "group": line.group,
+                "truth": line.value if row["truth"] == row["truth"] else "-",
+                "typical error": error,
+                "interval length": length,
+                "covered": f"{row['covered']} of {row['intervals']}" if row["intervals"] else "-",
+            }
+        )
+    return shown
+
+
+def verdict(result: pd.DataFrame) -> str:
+    """Return in one line how many intervals of a summary cover the true value."""
+    intervals, covered = int(result["intervals"].sum()), int(result["covered"].sum())
+    if not intervals:
+        return "every estimate is withheld in every round, since there are too few reports"
+    return f"{100 * covered / intervals:.1f} % of {intervals:,} intervals cover the true value; 95 % should"
+
+
 def _aggregated(scheme: Scheme, people: Any, clients: int, random: Source) -> pipeline.Round:
     drawn = pipeline.simulate if scheme.reporting == "all" else _collected
     return pipeline.estimate_all(drawn(scheme, people, random, clients), MIN_CLIENTS)
@@ -103,7 +139,7 @@ def _estimates(round_: pipeline.Round) -> pd.DataFrame:
             for result in functionals
             if result.functional in asked  # point masses at a bound are reported in the rounds that show one
         ]
-    rows += [(name, "", "all estimates", None, None, None) for name in round_.unavailable]
+    rows += [(name, "", ALL, None, None, None) for name in round_.unavailable]
     order = list(round_.aggregate.scheme.attributes)
     rows.sort(key=lambda row: (order.index(row[0]), row[1] != ""))
     return pd.DataFrame(rows, columns=[*KEY, *_NUMBERS[:-1]])
