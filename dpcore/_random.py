@@ -117,12 +117,12 @@ class _Seeded(Source):
         # low half first, and keeps the other half of an odd one's for the next call.
         bits = self._generator.bit_generator
         before = bits.state
-        kept = before["has_uint32"]
-        words = bits.random_raw((count - kept + 1) // 2).astype("<u8", copy=False).view("<u4")
-        if kept:
+        has_half = before["has_uint32"]
+        words = bits.random_raw((count - has_half + 1) // 2).astype("<u8", copy=False).view("<u4")
+        if has_half:
             words = np.concatenate([np.array([before["uinteger"]], dtype="<u4"), words])
         left = len(words) - count
-        if left or kept:
+        if left or has_half:
             bits.state = {**bits.state, "has_uint32": left, "uinteger": int(words[-1]) if left else 0}
         return words[:count]
 

@@ -244,9 +244,9 @@ def estimate_all(
         from dpcore.estimation.joint.pair_estimates import pair_estimates  # with scipy, which few rounds need
 
         joints = pair_estimates(aggregate, estimates, unavailable, fewest)
-    found = tuple(estimated)
-    told = (aggregate, estimates, functionals, unavailable, found, withheld, labelled, margins, weights, joints)
-    return Round(*told, assumed, any_law)
+    groups_found = tuple(estimated)
+    parts = (aggregate, estimates, functionals, unavailable, groups_found, withheld, labelled, margins, weights, joints)
+    return Round(*parts, assumed, any_law)
 
 
 def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterator[GroupEstimates]:
@@ -303,7 +303,7 @@ def _weighted(
     scheme, held = aggregate.scheme, aggregate.labelled
     assert held is not None  # as weights are of its cells
     by = ", ".join(weights.labels)
-    cells = {group: each for group, each in _cells(scheme).items() if (name, group) in seen}
+    cells = {group: mask for group, mask in _cells(scheme).items() if (name, group) in seen}
     one, why = None, ""
     if disclosure_control.tells(held.answered[name], weights.values, cells, fewest):
         why = f"weights by {by} would tell what fewer than {fewest:,} reports say (min_clients); join categories"

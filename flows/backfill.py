@@ -33,8 +33,8 @@ def find_missing(settings: BackfillSettings) -> list[str]:
 
 def run_name() -> str:
     """Return what the UI calls a backfill: its days."""
-    given = runtime.flow_run.parameters["settings"]
-    return f"backfill-{given.first}-{given.last}"
+    settings = runtime.flow_run.parameters["settings"]
+    return f"backfill-{settings.first}-{settings.last}"
 
 
 @whole("backfill", hours=72, run_name=run_name)

@@ -23,11 +23,13 @@ def simulate_rounds(scheme: Path, clients: int | None, rounds: int, like: Path |
     parsed = Scheme.from_toml(scheme)
     people = respondents_of(parsed, None if like is None else wire.location(like))
     progress = create_progress_artifact(0.0, key=key(parsed.name, "dry-runs-progress"), description="started")
-    found = []
+    estimates_by_round = []
     for estimates in simulated.dry_runs(parsed, people, clients or parsed.clients, rounds, seeded(seed)):
-        found.append(estimates)
-        update_progress_artifact(progress, 100 * len(found) / rounds, f"{len(found)} of {rounds} rounds")
-    return simulated.summary(found)
+        estimates_by_round.append(estimates)
+        update_progress_artifact(
+            progress, 100 * len(estimates_by_round) / rounds, f"{len(estimates_by_round)} of {rounds} rounds"
+        )
+    return simulated.summary(estimates_by_round)
 
 
 @whole("dry-runs", hours=12)

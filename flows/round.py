@@ -49,10 +49,10 @@ def run_round(settings: RoundSettings = RoundSettings()) -> Path:  # noqa: B008 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a round, print the table that `ldpflow run` prints, and return the exit status."""
-    given = {name: value for name, value in vars(_parser().parse_args(arguments)).items() if value is not None}
+    options = {name: value for name, value in vars(_parser().parse_args(arguments)).items() if value is not None}
     _quieten()
     try:
-        settings = RoundSettings(**given)
+        settings = RoundSettings(**options)
         permitted_folders.name(*(value for _, value in settings if isinstance(value, Path)))
         if not PREFECT_API_URL.value():
             environment.settle()
@@ -99,13 +99,13 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Example: python -m ldpflow_flows.round --clients 100000 --seed 7",
     )
     for option in (*options(Which), *options(Round)):
-        told: dict[str, Any] = {"help": option.words, "default": None}
+        settings: dict[str, Any] = {"help": option.words, "default": None}
         read = integer if option.plain is int else option.plain
-        told |= {"action": argparse.BooleanOptionalAction} if option.plain is bool else {"type": read}
+        settings |= {"action": argparse.BooleanOptionalAction} if option.plain is bool else {"type": read}
         if option.name == "scheme":
-            parser.add_argument(option.name, nargs="?", **told)
+            parser.add_argument(option.name, nargs="?", **settings)
         else:
-            parser.add_argument(f"--{option.name.replace('_', '-')}", **told)
+            parser.add_argument(f"--{option.name.replace('_', '-')}", **settings)
     return parser
 
 

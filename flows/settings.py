@@ -23,8 +23,8 @@ def form(*declared: type, leaving: str = "") -> Any:
     fields: dict[str, Any] = {}
     for option in (option for kind in declared for option in options(kind)):
         least, most = ("min_length", "max_length") if option.plain is str else ("ge", "le")
-        told: dict[str, Any] = {least: option.least, most: option.most, "description": option.words}
-        fields[option.name] = (option.kind, Field(option.default, **told))
+        bounds: dict[str, Any] = {least: option.least, most: option.most, "description": option.words}
+        fields[option.name] = (option.kind, Field(option.default, **bounds))
     fields.pop(leaving, None)
     return create_model("Form", __config__=FORM, **fields)
 

@@ -34,7 +34,7 @@ def dry_run(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation.")] = 0,
     chart: Annotated[Path | None, typer.Option(help="Draw the rounds into this file, .png or .svg.")] = None,
     *,
-    told: Written,
+    chosen: Written,
 ) -> None:
     """Simulate rounds of a scheme; print the error of each estimate and how often its interval covers the true value.
 
@@ -56,14 +56,14 @@ def dry_run(
     if chart is not None and chart.suffix not in (".png", ".svg"):
         raise typer.BadParameter(f"--chart must be a .png or .svg file, got {chart}")
     parsed = Scheme.from_toml(scheme)
-    people = respondents_of(parsed, None if like is None else wire.location(like), told.dialect)
+    people = respondents_of(parsed, None if like is None else wire.location(like), chosen.dialect)
     number = clients or parsed.clients
-    found = []
+    estimates_by_round = []
     with progress("simulating rounds", rounds) as advance:
         for estimates in dry_runs(parsed, people, number, rounds, seeded(seed)):
-            found.append(estimates)
+            estimates_by_round.append(estimates)
             advance(1)
-    result = summary(found)
+    result = summary(estimates_by_round)
     show(_table(lines(parsed, result), f"{parsed.name}: {rounds} dry runs of {number:,} clients"))
     print(verdict(result))
     withheld = result[result["withheld"] > 0]
@@ -73,7 +73,7 @@ def dry_run(
         _show_clients(scheme, parsed, people, aim, error)
     if chart is not None:
         wire.write_bytes(
-            wire.location(chart), _drawn(parsed, pd.concat(found, ignore_index=True), chart.suffix, number)
+            wire.location(chart), _drawn(parsed, pd.concat(estimates_by_round, ignore_index=True), chart.suffix, number)
         )
         print(f"chart      {relative(str(chart))}")
 

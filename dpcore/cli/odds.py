@@ -11,25 +11,25 @@ if TYPE_CHECKING:
     from dpcore.rounds.planning.odds import OddsPlan
 
 
-def show_odds(told: Telling, level: str) -> None:
+def show_odds(telling: Telling, level: str) -> None:
     """Print what is told at a level; without one the sentence of all questions together."""
     if level == "numbers":
-        _show_numbers(told)
+        _show_numbers(telling)
     elif level:
-        for name, line in told.questions.items():
+        for name, line in telling.questions.items():
             print(f"{name}: {getattr(line, level)}")
     if level != "numbers":
-        print(told.all.paragraph if level == "paragraph" else told.all.sentence)
-    if told.after is not None:
-        print(f"{told.after.sentence} {told.texts['sentence']['again']}")
+        print(telling.all.paragraph if level == "paragraph" else telling.all.sentence)
+    if telling.after is not None:
+        print(f"{telling.after.sentence} {telling.texts['sentence']['again']}")
 
 
-def _show_numbers(told: Telling) -> None:
+def _show_numbers(telling: Telling) -> None:
     """E, V and the two shares of every question, of all, and of all rounds, and how they come of each other."""
-    heads = told.texts["numbers"]
+    heads = telling.texts["numbers"]
     columns = [heads[name] for name in ("question", "average", "worst", "ratio", "variation")]
-    table = new_table(told.texts["title"], *columns)
-    for name, line in [*told.questions.items(), *told.together]:
+    table = new_table(telling.texts["title"], *columns)
+    for name, line in [*telling.questions.items(), *telling.together]:
         table.add_row(name, line.average, line.worst, line.ratio, line.variation)
     show(table)
     for formula in ("formula_worst", "formula_average", "formula_all"):

@@ -28,19 +28,21 @@ WarehouseOption = Annotated[Path | None, typer.Option("--warehouse", help=_says(
 
 
 def taken_apart(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose parameter `told`, of a class of `rounds.settings`, is an option for each of its fields."""
+    """Return a command whose parameter `chosen`, of a class of `rounds.settings`, is an option for each of its fields."""
     hints = get_type_hints(command, include_extras=True)
-    declared = hints.pop("told")
+    declared = hints.pop("chosen")
 
     @wraps(command)
-    def called(*given: Any, **named: Any) -> None:
-        told = declared(**{option.name: named.pop(option.name) for option in options(declared) if option.name in named})
-        command(*given, **named, told=told)
+    def called(*arguments: Any, **named: Any) -> None:
+        chosen = declared(
+            **{option.name: named.pop(option.name) for option in options(declared) if option.name in named}
+        )
+        command(*arguments, **named, chosen=chosen)
 
     own = [
         parameter.replace(annotation=hints[parameter.name])
         for parameter in signature(command).parameters.values()
-        if parameter.name != "told"
+        if parameter.name != "chosen"
     ]
     parameters = own + [
         Parameter(option.name, Parameter.KEYWORD_ONLY, default=option.default, annotation=_annotated(option))

@@ -79,7 +79,7 @@ def show_rows(frame: pd.DataFrame) -> None:
 
 
 @contextmanager
-def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+def progress(description: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show on a terminal what goes on, with a bar where the total is known; yields what to call when some of it is done."""
     from rich.console import Console
     from rich.progress import (
@@ -97,7 +97,7 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     columns = [SpinnerColumn(), TextColumn("{task.description}"), *counted, TimeElapsedColumn(), *left]
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
-        task = shown.add_task(what, total=total)
+        task = shown.add_task(description, total=total)
         yield lambda count: shown.advance(task, count)
 
 

@@ -17,7 +17,7 @@ from dpcore.rounds.settings import Written
 
 @taken_apart
 def init(
-    told: Written,
+    chosen: Written,
     folder: Annotated[Path, typer.Argument(help="The folder to make it in.")],
     from_: Annotated[
         Path | None,
@@ -37,7 +37,7 @@ def init(
     if from_ is not None:
         from dpcore.populations.proposal import proposed_scheme
 
-        draft = proposed_scheme(from_, "survey", told.dialect)
+        draft = proposed_scheme(from_, "survey", chosen.dialect)
     for path in start(folder, draft):
         print(path)
     if draft is not None:
@@ -90,9 +90,9 @@ def backup(file: Annotated[Path, typer.Argument(help="The file to write, outside
     from dpcore.rounds.maintenance.backup import back_up
 
     with progress("copying", None):
-        made = back_up(file, Path.cwd())
-    print(f"wrote {file}: {made.files:,} files, {made.size / 1e6:,.1f} MB")
-    for place in made.elsewhere:
+        archive = back_up(file, Path.cwd())
+    print(f"wrote {file}: {archive.files:,} files, {archive.size / 1e6:,.1f} MB")
+    for place in archive.elsewhere:
         print(f"not in it: {place}; keep a copy of it by other means")
 
 
@@ -108,10 +108,10 @@ def restore(
     from dpcore.rounds.maintenance.backup import restore as make
 
     with progress("restoring", None):
-        made = make(file, folder)
-    since = f"{made.made_at:%Y-%m-%d %H:%M:%S} UTC"
+        project = make(file, folder)
+    since = f"{project.made_at:%Y-%m-%d %H:%M:%S} UTC"
     print(
-        f"restored {made.files:,} files as of {since}; what was sent, counted or charged to a ledger since is not in them"
+        f"restored {project.files:,} files as of {since}; what was sent, counted or charged to a ledger since is not in them"
     )
 
 

@@ -16,7 +16,7 @@ from dpcore.rounds.settings import Written
 
 @taken_apart
 def check(
-    told: Written,
+    chosen: Written,
     scheme: SchemeArgument,
     source: Annotated[
         Path, typer.Argument(metavar="IN", help="Records: CSV, Parquet, Arrow, JSON lines, Excel and others.")
@@ -35,13 +35,13 @@ def check(
     from dpcore.populations.inspection import inspect
     from dpcore.protocol.scheme import Scheme
 
-    counts = inspect(source, Scheme.from_toml(scheme), told.dialect)
+    counts = inspect(source, Scheme.from_toml(scheme), chosen.dialect)
     kinds = ("accepted", "clipped", "other", "missing", "refused")
-    rows = [[each.attribute, each.column, *(f"{getattr(each, kind):,}" for kind in kinds)] for each in counts]
+    rows = [[count.attribute, count.column, *(f"{getattr(count, kind):,}" for kind in kinds)] for count in counts]
     show_lines(str(source), ("attribute", "column", *kinds), rows)
-    refused = [each for each in counts if each.refused]
-    for each in refused:
-        print(f"column {each.column!r}, refused: {', '.join(each.reasons(min_clients))}")
+    refused = [count for count in counts if count.refused]
+    for count in refused:
+        print(f"column {count.column!r}, refused: {', '.join(count.reasons(min_clients))}")
     if refused:
         sys.stdout.flush()  # so that what is refused is read first where both go to one pipe
         print(f"{source} would be refused; correct the file or the scheme", file=sys.stderr)
@@ -50,7 +50,7 @@ def check(
 
 @taken_apart
 def privatize(
-    told: Written,
+    chosen: Written,
     scheme: SchemeArgument,
     source: Annotated[
         Path, typer.Argument(metavar="IN", help="Records: CSV, Parquet, Arrow, JSON lines, Excel and others.")
@@ -95,7 +95,7 @@ def privatize(
     total, most = None if budget is None else Budget.parse(budget), exact(delta=delta)
     keeping = Keeping(key=key, person=person, sends_token=tokens, ledger=ledger, total=total, delta=most)
     with progress("privatizing records", None):
-        sent = send(Scheme.from_toml(scheme), source, target, sent_for=round_, keeping=keeping, dialect=told.dialect)
+        sent = send(Scheme.from_toml(scheme), source, target, sent_for=round_, keeping=keeping, dialect=chosen.dialect)
     print(f"{sent.reports:,} report{'s' * (sent.reports != 1)} in {target}; nothing else left the records")
     if sent.left_out:
         print(f"{sent.left_out:,} people were left out: their budget does not cover another report")
@@ -106,7 +106,7 @@ def privatize(
 
 @taken_apart
 def receive(
-    told: Written,
+    chosen: Written,
     scheme: SchemeArgument,
     source: Annotated[
         Path,
@@ -129,7 +129,7 @@ def receive(
     from dpcore.protocol.scheme import Scheme
     from dpcore.rounds.exchange.incoming_reports import receive as take
 
-    taken = take(Scheme.from_toml(scheme), source, target, sent_for=round_, count=count, dialect=told.dialect)
+    taken = take(Scheme.from_toml(scheme), source, target, sent_for=round_, count=count, dialect=chosen.dialect)
     print(f"{taken:,} report{'s' * (taken != 1)} in {target}; next: ldpflow collect {scheme} {target.parent}")
 
 

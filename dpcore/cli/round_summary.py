@@ -80,7 +80,7 @@ def _estimates(title: str, sections: list[Section]) -> list[str]:
             heads = ("", "")
     columns = ["attribute", "quantity", "group", "estimate", interval, "truth", "holds", "epsilon"]
     notes = [f"note {i}: {refusal}" for i, refusal in enumerate(refusals, 1)]
-    told = [f"{sum(held)} of {len(held)} intervals hold the truth"] if held else []
+    coverage = [f"{sum(held)} of {len(held)} intervals hold the truth"] if held else []
     remarks = [f"{section.title}: {section.remark}" for section in sections if section.remark]
     remarks += [
         f"{section.title}: {sentence}"
@@ -88,7 +88,7 @@ def _estimates(title: str, sections: list[Section]) -> list[str]:
         for sentence in (section.selection, section.groups_selection, *(one.sentence for one in section.said))
         if sentence
     ]
-    return [_table(title, columns, rows, has_sections=True), *notes, *remarks, *told]
+    return [_table(title, columns, rows, has_sections=True), *notes, *remarks, *coverage]
 
 
 def _together(pairs: list[PairSection]) -> list[str]:

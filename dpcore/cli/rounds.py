@@ -28,7 +28,7 @@ def run(
     scheme: SchemeArgument = DEFAULT_SCHEME,
     *,
     round_: RoundOption = None,
-    told: settings.Round,
+    chosen: settings.Round,
 ) -> None:
     """Run a whole round: people, privatize, aggregate, estimate, land; print what was found.
 
@@ -37,8 +37,8 @@ def run(
 
     Example: ldpflow run --clients 100000 --seed 7
     """
-    made = _carry_out("run", scheme, round_, told)
-    print(render(Path(made.plan.warehouse), made.plan.run_id))
+    result = _carry_out("run", scheme, round_, chosen)
+    print(render(Path(result.plan.warehouse), result.plan.run_id))
 
 
 @taken_apart
@@ -47,7 +47,7 @@ def collect(
     folder: Annotated[Path, typer.Argument(help="Folder of report files (.parquet).")],
     *,
     round_: RoundOption = None,
-    told: settings.Collect,
+    chosen: settings.Collect,
 ) -> None:
     """Aggregate the reports that clients sent; `ldpflow estimate` then says what they show.
 
@@ -60,11 +60,11 @@ def collect(
     from dpcore.rounds.steps import sequence
     from dpcore.rounds.steps.preparation import prepare
 
-    given = {"reports": folder, "round_": round_, "day": today(), **vars(told)}
-    with turn(scheme, "ldpflow collect", **given):
-        made = prepare(scheme, **given)
-        sequence.collect(made, sequence.Here(progress))
-    print(f"collected round {made.plan.round}; next: ldpflow estimate {scheme} --round {made.plan.round}")
+    options = {"reports": folder, "round_": round_, "day": today(), **vars(chosen)}
+    with turn(scheme, "ldpflow collect", **options):
+        result = prepare(scheme, **options)
+        sequence.collect(result, sequence.Here(progress))
+    print(f"collected round {result.plan.round}; next: ldpflow estimate {scheme} --round {result.plan.round}")
 
 
 def estimate(
@@ -94,7 +94,7 @@ def backfill(
     scheme: SchemeArgument = DEFAULT_SCHEME,
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which rounds would be run.")] = False,
-    told: settings.Backfill,
+    chosen: settings.Backfill,
 ) -> None:
     """Run the rounds of past days that have not landed, oldest first; one that fails or waits does not stop the others.
 
@@ -103,13 +103,13 @@ def backfill(
     from dpcore.protocol.scheme import Scheme
     from dpcore.rounds.maintenance.backfill import rounds_of
 
-    source = "simulated" if told.reports is None else "reports"
-    file = file_of(told.warehouse, told.data)
-    rounds = rounds_of(Scheme.from_toml(scheme), file, first.date(), last.date(), source=source, again=told.again)
+    source = "simulated" if chosen.reports is None else "reports"
+    file = file_of(chosen.warehouse, chosen.data)
+    rounds = rounds_of(Scheme.from_toml(scheme), file, first.date(), last.date(), source=source, again=chosen.again)
     failed = []
     for round_ in [] if dry_run else rounds:
         try:
-            _carry_out("backfill", scheme, round_, told)
+            _carry_out("backfill", scheme, round_, chosen)
         except DPCoreError as error:
             failed.append(round_)
             print(f"ldpflow: round {round_}: {error}", file=sys.stderr)
@@ -125,7 +125,7 @@ def backfill(
 
 
 @taken_apart
-def cleanup(told: settings.Cleanup) -> None:
+def cleanup(chosen: settings.Cleanup) -> None:
     """Delete reports, aggregates and pictures of rounds that landed long ago; of a round that has not landed, nothing.
 
     The tables of the warehouse stay. The flow `cleanup` does this, and deletes Prefect's history, too.
@@ -134,7 +134,7 @@ def cleanup(told: settings.Cleanup) -> None:
     """
     from dpcore.rounds.maintenance.cleanup import clean
 
-    _say_removals(clean(**vars(told)), told.dry_run)
+    _say_removals(clean(**vars(chosen)), chosen.dry_run)
 
 
 def forget(
@@ -161,15 +161,19 @@ def _say_removals(removals: list[Removal], dry_run: bool) -> None:
     print(in_words(removals, dry_run))
 
 
-def _carry_out(command: str, scheme: Path, round_: str | None, told: settings.Declared) -> Run:
+def _carry_out(command: str, scheme: Path, round_: str | None, chosen: settings.Declared) -> Run:
     """A whole round, to its landing."""
     from dpcore.rounds.round_lock import turn
     from dpcore.rounds.steps.preparation import prepare
     from dpcore.rounds.steps.sequence import Here, carry_out
 
-    given = {"round_": round_, "day": today(), **vars(told)}  # the same day, though it may have to wait until the next
-    with turn(scheme, f"ldpflow {command}", **given):
-        run = prepare(scheme, **given)
+    options = {
+        "round_": round_,
+        "day": today(),
+        **vars(chosen),
+    }  # the same day, though it may have to wait until the next
+    with turn(scheme, f"ldpflow {command}", **options):
+        run = prepare(scheme, **options)
         with _landing_failures(run):
             carry_out(run, Here(progress))
     return run

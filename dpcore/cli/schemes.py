@@ -211,9 +211,9 @@ def plan(
         raise typer.BadParameter("--odds finds epsilon; give one of them")
     planner = Planner.read(scheme, share=share, design_effect=design_effect)
     if odds is not None:
-        found = plan_odds(planner.document, exact(odds=odds), rounds)
-        show_odds_plan(found)
-        epsilon = found.alone.text
+        odds_plan = plan_odds(planner.document, exact(odds=odds), rounds)
+        show_odds_plan(odds_plan)
+        epsilon = odds_plan.alone.text
     if not aim:
         return
     both = PairAim.parse(aim)
@@ -236,8 +236,8 @@ def _show_pair(plan: PairPlan) -> None:
     def number(error: float | None) -> str:
         return "" if error is None else f"{error:.4g}"
 
-    found = " (found)" if plan.is_found else ""
-    title = f"{plan.aim.first} and {plan.aim.second}: {plan.aim.quantity}, {plan.clients:,} clients{found}"
+    mark = " (found)" if plan.is_found else ""
+    title = f"{plan.aim.first} and {plan.aim.second}: {plan.aim.quantity}, {plan.clients:,} clients{mark}"
     table = new_table(title, "way", "mechanism", "epsilon of both", "error", "whatever the law", "")
     for way in plan.ways:
         errors = number(way.error) or "refused", number(way.whatever_the_law)

@@ -81,9 +81,9 @@ def _command(name: str) -> Callable[..., None]:
 
     asked = options(kind)
 
-    def command(warehouse: Path | None, data: Path, **given: Any) -> None:
-        how = {flag: given.pop(flag) for flag in ("workers", "again", "report") if flag in given}
-        fields = {field: _read(field, text, asked[field]) for field, text in given.items()}
+    def command(warehouse: Path | None, data: Path, **chosen: Any) -> None:
+        how = {flag: chosen.pop(flag) for flag in ("workers", "again", "report") if flag in chosen}
+        fields = {field: _read(field, text, asked[field]) for field, text in chosen.items()}
         _carry_out(kind(**fields), warehouse, data, **how)
 
     parameters = [_parameter(field, *_declared(field, option)) for field, option in asked.items()]
@@ -121,13 +121,13 @@ def _declared(name: str, option: Option) -> tuple[Any, Any]:
     return Annotated[kind, typer.Option(option.flag or f"--{name}", help=words, metavar=shape)], default
 
 
-def _read(name: str, given: Any, option: Option) -> Any:
+def _read(name: str, value: Any, option: Option) -> Any:
     """What a study is told: texts with commas as lists, an empty one as all where that is the default."""
     if not option.is_list:
-        return given
+        return value
     kind = getattr(option.kind, "parse", option.kind)
-    told = listed(given, kind, (option.flag or name).lstrip("-"))
-    return option.default if not told and option.default == option.choices else told
+    values = listed(value, kind, (option.flag or name).lstrip("-"))
+    return option.default if not values and option.default == option.choices else values
 
 
 def _carry_out(

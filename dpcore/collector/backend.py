@@ -63,8 +63,8 @@ class Offer:
     @classmethod
     def of(cls, scheme: Scheme, wording: object) -> Offer:
         """wording: how the consent page puts it, and what it says of odds, as that page explains."""
-        with TemporaryDirectory() as made:
-            files = write_bundle(Path(made), scheme).parent.iterdir()
+        with TemporaryDirectory() as folder:
+            files = write_bundle(Path(folder), scheme).parent.iterdir()
             bundle = {file.name: file.read_bytes() for file in files}
         static = resources.files("dpcore.collector") / "static"
         page = {file.name: file.read_bytes() for file in static.iterdir() if file.name.endswith((".mjs", ".html"))}
@@ -84,8 +84,8 @@ def _as_json(content: object) -> str:
 
 def _asked_for(scheme: Scheme, wording: object) -> tuple[str, int]:
     """The language that the page opens with, and how many rounds it tells of; raises SchemeError."""
-    told = wording if isinstance(wording, dict) else {}
-    language, rounds = told.get("language", ""), told.get("rounds", 1)
+    texts = wording if isinstance(wording, dict) else {}
+    language, rounds = texts.get("language", ""), texts.get("rounds", 1)
     if not isinstance(language, str):
         raise SchemeError(f'language in the wording of {scheme.name} must be a text, as "de"; got {language!r}')
     if isinstance(rounds, bool) or not isinstance(rounds, int):
@@ -201,22 +201,22 @@ class Desk:
                 _take_given(handing, Intake(store), self.metrics)
                 sealer.seal(everything=True, seconds=_LAST_SECONDS)
 
-    def _carry_on(self, what: str, work: Callable[[], int | None]) -> None:
+    def _carry_on(self, action: str, work: Callable[[], int | None]) -> None:
         """Do a piece of what is done beside the requests; a failure is said once, and is tried again at the next beat."""
         try:
-            made = work()
-            self.metrics.files.inc(made or 0)
+            count = work()
+            self.metrics.files.inc(count or 0)
             self.metrics.waiting.set(self._sealer.waiting())
             self.metrics.set_aside.set(self._sealer.set_aside())
-            self._note(what, False)
+            self._note(action, False)
         except StoreError as error:
-            if not self._failing[what]:
-                _log.error("%s; what was taken stays in the store, and %s is tried again", error, what)
-            self._note(what, True)
+            if not self._failing[action]:
+                _log.error("%s; what was taken stays in the store, and %s is tried again", error, action)
+            self._note(action, True)
 
-    def _note(self, what: str, fails: bool) -> None:
-        self._failing[what] = fails
-        self.metrics.failing.labels(what).set(fails)
+    def _note(self, action: str, fails: bool) -> None:
+        self._failing[action] = fails
+        self.metrics.failing.labels(action).set(fails)
 
 
 def _take_given(handing: Handing, taker: Taker, metrics: Metrics) -> None:

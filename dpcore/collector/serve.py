@@ -150,9 +150,9 @@ def _wording(file: Path | None) -> dict[str, object]:
         raise SchemeError(
             f"{file} must be a JSON object: scheme's name -> title and questions, as the consent page explains"
         )
-    for told in wording.values():
-        if isinstance(told, dict) and str(told.get("language", "")).endswith(".toml"):
-            told["language"] = str(file.parent / told["language"])  # texts of one's own lie beside it
+    for texts in wording.values():
+        if isinstance(texts, dict) and str(texts.get("language", "")).endswith(".toml"):
+            texts["language"] = str(file.parent / texts["language"])  # texts of one's own lie beside it
     return wording
 
 

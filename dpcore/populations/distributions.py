@@ -371,11 +371,11 @@ def mixture(parts: list[tuple[float, NumericLaw | PointsLaw]]) -> NumericLaw | P
     return NumericLaw(*bounds, tuple((weight / total, part) for weight, part in components))
 
 
-def _check_probabilities(values: Any, what: str, above: float = -1.0) -> None:
+def _check_probabilities(values: Any, subject: str, above: float = -1.0) -> None:
     if not len(values) or not all(above < value <= 1 and value >= 0 for value in values):
-        raise SchemeError(f"{what} must lie between 0 and 1, got {list(values)}")
+        raise SchemeError(f"{subject} must lie between 0 and 1, got {list(values)}")
     if abs(sum(values) - 1) > _TOLERANCE:
-        raise SchemeError(f"{what} must sum to 1, got {sum(values)}")
+        raise SchemeError(f"{subject} must sum to 1, got {sum(values)}")
 
 
 def _falling(x: float, k: int) -> float:

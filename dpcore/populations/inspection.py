@@ -77,7 +77,7 @@ def inspect(path: str | Path, scheme: Scheme, dialect: Dialect = Dialect()) -> l
     Raises InvalidRecord where the file cannot be read or lacks a column.
     """
     columns = questions_by_column(scheme)
-    found = {
+    counts = {
         (question.name, name): ColumnCounts(attribute=question.name, column=name)
         for name, asked in columns.items()
         for question in asked
@@ -86,8 +86,8 @@ def inspect(path: str | Path, scheme: Scheme, dialect: Dialect = Dialect()) -> l
         for name, asked in columns.items():
             for question in asked:
                 count = _with_numbers if question.reads_numbers else _with_categories
-                found[question.name, name] = count(found[question.name, name], question, table.column(name), decimal)
-    return list(found.values())
+                counts[question.name, name] = count(counts[question.name, name], question, table.column(name), decimal)
+    return list(counts.values())
 
 
 def _with_numbers(counts: ColumnCounts, question: Attribute, column: pa.ChunkedArray, decimal: str) -> ColumnCounts:

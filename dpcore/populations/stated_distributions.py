@@ -87,16 +87,16 @@ def _component(where: str, attribute: Attribute, table: Mapping[str, Any], lower
     _check_keys(where, table, ("distribution", *own, "missing", "by"))
     if lacking := [key for key in PARAMETERS[str(name)] if key not in table]:
         raise SchemeError(f"{where}: {name} needs {', '.join(PARAMETERS[str(name)])}; {lacking[0]} is missing")
-    said = {key: _number(f"{where}.{key}", table[key], attribute) for key in own if key in table}
+    parameters = {key: _number(f"{where}.{key}", table[key], attribute) for key in own if key in table}
     for key in ("a", "b", "sigma", "sd", *(["median"] if name == "lognormal" else [])):
-        if not said.get(key, 1.0) > 0:
-            raise SchemeError(f"{where}.{key} must be above 0, got {said[key]:g}")
+        if not parameters.get(key, 1.0) > 0:
+            raise SchemeError(f"{where}.{key} must be above 0, got {parameters[key]:g}")
     if name == "normal":
-        return Truncated(scipy.stats.norm(said["mean"], said["sd"]))
+        return Truncated(scipy.stats.norm(parameters["mean"], parameters["sd"]))
     if name == "lognormal":
-        return Truncated(scipy.stats.lognorm(said["sigma"], scale=said["median"]))
-    ends = said.get("lower", lower), said.get("upper", upper)
-    return Beta(said.get("a", 1.0), said.get("b", 1.0), *ends)
+        return Truncated(scipy.stats.lognorm(parameters["sigma"], scale=parameters["median"]))
+    ends = parameters.get("lower", lower), parameters.get("upper", upper)
+    return Beta(parameters.get("a", 1.0), parameters.get("b", 1.0), *ends)
 
 
 def _points(where: str, attribute: Attribute, table: Mapping[str, Any]) -> PointsLaw:

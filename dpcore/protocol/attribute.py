@@ -211,11 +211,11 @@ class Attribute:
             [is_missing(value) or (isinstance(value, str) and value in self.codes) for value in values.tolist()],
             dtype=bool,
         )
-        told = np.where(is_silent, float(self.lower), values)
+        filled = np.where(is_silent, float(self.lower), values)
         try:
-            x = _floats(told)
+            x = _floats(filled)
         except (TypeError, ValueError, OverflowError):
-            return told, is_silent  # what is no number is refused with the others
+            return filled, is_silent  # what is no number is refused with the others
         is_silent |= np.isin(x, numbers)
         return np.where(is_silent, float(self.lower), x), is_silent
 
@@ -302,10 +302,10 @@ def _float(value: Any) -> float:
     raise TypeError
 
 
-def _refuse(bad: np.ndarray, first: int, what: str, expected: str, positions: np.ndarray | None = None) -> None:
+def _refuse(bad: np.ndarray, first: int, problem: str, expected: str, positions: np.ndarray | None = None) -> None:
     """Raise InvalidRecord for the first True in `bad`, saying where it stands and how many there are."""
     if bad.any():
         places = np.flatnonzero(bad) if positions is None else positions[bad]
         raise InvalidRecord(
-            f"{what} at record {first + int(places[0]) + 1} ({len(places)} in all); expected {expected}"
+            f"{problem} at record {first + int(places[0]) + 1} ({len(places)} in all); expected {expected}"
         )

@@ -131,10 +131,10 @@ def _joint(
 
 def _margins(scheme: Scheme, tables: Mapping[Pair, np.ndarray]) -> dict[str, np.ndarray]:
     """The statistics that the tables of pairs tell: those beside reports of one output, of which each is counted once."""
-    told = {}
+    totals = {}
     for (first, second), table in tables.items():
         if scheme.attributes[second].mechanism.counts_outputs:
-            told[first] = table.sum(axis=1)
+            totals[first] = table.sum(axis=1)
         if scheme.attributes[first].mechanism.counts_outputs:
-            told[second] = table.sum(axis=2)
-    return told
+            totals[second] = table.sum(axis=2)
+    return totals

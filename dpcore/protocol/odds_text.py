@@ -101,18 +101,21 @@ def pages_of(scheme: Scheme, first: str, rounds: int) -> dict[str, Any]:
     Raises SchemeError for a language that is not there.
     """
     odds, own = scheme_odds(scheme, rounds), [first] if first and first not in LANGUAGES else []
-    told = [tell(odds, texts_of(language)) for language in (*LANGUAGES, *own)]
+    by_language = [tell(odds, texts_of(language)) for language in (*LANGUAGES, *own)]
     code = texts_of(first)["code"] if first else None
-    return {"first": code, "languages": [asdict(each) | {"together": _as_lists(each), "guess": GUESS} for each in told]}
+    return {
+        "first": code,
+        "languages": [asdict(telling) | {"together": _as_lists(telling), "guess": GUESS} for telling in by_language],
+    }
 
 
-def _as_lists(told: Telling) -> list[list[Any]]:
-    return [[title, asdict(line)] for title, line in told.together]
+def _as_lists(telling: Telling) -> list[list[Any]]:
+    return [[title, asdict(line)] for title, line in telling.together]
 
 
 def tell(odds: SchemeOdds, texts: Mapping[str, Any]) -> Telling:
     """Return what is told of a scheme's odds."""
-    questions = {name: line_of(each, texts, "question") for name, each in odds.questions.items()}
+    questions = {name: line_of(question, texts, "question") for name, question in odds.questions.items()}
     kind = "all" if len(questions) > 1 else "question"
     after = line_of(odds.after, texts, "rounds", odds.rounds) if odds.rounds > 1 else None
     return Telling(texts, questions, _beside(line_of(odds.all, texts, kind), texts, odds.in_clear), after, odds.rounds)
@@ -122,23 +125,23 @@ def _beside(line: Line, texts: Mapping[str, Any], in_clear: Sequence[str]) -> Li
     """The line, and that what is sent in clear is not in it."""
     if not in_clear:
         return line
-    said = texts["sentence"]["clear"].format(names=", ".join(name.replace("_", " ") for name in in_clear))
-    return replace(line, sentence=f"{line.sentence} {said}", paragraph=f"{line.paragraph} {said}")
+    sentence = texts["sentence"]["clear"].format(names=", ".join(name.replace("_", " ") for name in in_clear))
+    return replace(line, sentence=f"{line.sentence} {sentence}", paragraph=f"{line.paragraph} {sentence}")
 
 
 def line_of(odds: Odds, texts: Mapping[str, Any], kind: str, rounds: int = 1) -> Line:
     """Return what is told of some odds; kind: 'question', 'all' or 'rounds'."""
     mark = texts["decimal"]
-    told = {
+    values = {
         "worst": times(odds.worst, mark),
         "average": times(odds.average, mark),
         "guess": str(GUESS),
         "rounds": str(rounds),
         "delta": _small(odds.delta).replace(".", mark),
     }
-    beyond = [texts["sentence"]["delta"].format(**told)] if odds.delta else []
-    sentence = " ".join([texts["sentence"][kind].format(**told), *beyond])
-    paragraph = texts["paragraph"].get(kind, texts["sentence"][kind]).format(**told)
+    beyond = [texts["sentence"]["delta"].format(**values)] if odds.delta else []
+    sentence = " ".join([texts["sentence"][kind].format(**values), *beyond])
+    paragraph = texts["paragraph"].get(kind, texts["sentence"][kind]).format(**values)
     dots = int(-(-odds.worst * 100 // 1))
     return Line(
         sentence=sentence,
@@ -204,11 +207,11 @@ def _shipped(language: str) -> Mapping[str, Any]:
 
 def _differs(pattern: Mapping[str, Any], own: Mapping[str, Any], at: str = "") -> list[str]:
     """The keys at which a file lacks a text, has one too many, or does not name the same numbers."""
-    found = [f"{at}{key}" for key in pattern.keys() ^ own.keys()]
+    paths = [f"{at}{key}" for key in pattern.keys() ^ own.keys()]
     for key in pattern.keys() & own.keys():
         first, second = pattern[key], own[key]
         if isinstance(first, Mapping):
-            found += _differs(first, second, f"{at}{key}.") if isinstance(second, Mapping) else [f"{at}{key}"]
+            paths += _differs(first, second, f"{at}{key}.") if isinstance(second, Mapping) else [f"{at}{key}"]
         elif not isinstance(second, str) or set(_HOLE.findall(first)) != set(_HOLE.findall(second)):
-            found.append(f"{at}{key}")
-    return sorted(found)
+            paths.append(f"{at}{key}")
+    return sorted(paths)

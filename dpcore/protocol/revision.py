@@ -99,15 +99,15 @@ def revise(before: Scheme, after: Scheme) -> Revision:
             changes += _differences(name, tables[0][name], tables[1][name])
         else:
             texts = [_summary(table[name]) if name in table else "-" for table in tables]
-            what = "added" if name in after.attributes else "removed"
-            changes.append(Change(where=name, what=what, before=texts[0], after=texts[1]))
+            change = "added" if name in after.attributes else "removed"
+            changes.append(Change(where=name, what=change, before=texts[0], after=texts[1]))
     for name in dict.fromkeys([*before.labels, *after.labels]):
         if name in before.labels and name in after.labels:
             changes += _differences(f"labels.{name}", labels[0][name], labels[1][name])
         else:
             texts = [f"{len(table[name]['categories'])} categories" if name in table else "-" for table in labels]
-            what = "sent in clear" if name in after.labels else "hidden"
-            changes.append(Change(where=f"labels.{name}", what=what, before=texts[0], after=texts[1]))
+            change = "sent in clear" if name in after.labels else "hidden"
+            changes.append(Change(where=f"labels.{name}", what=change, before=texts[0], after=texts[1]))
     return Revision(
         same=before.digest == after.digest,
         renamed=before.name != after.name,
@@ -123,7 +123,7 @@ def revise(before: Scheme, after: Scheme) -> Revision:
 
 def _tells(label: dict[str, Any]) -> dict[str, Any]:
     """What a label's place says: all of its table but the column's name."""
-    return {key: said for key, said in label.items() if key != "column"}
+    return {key: value for key, value in label.items() if key != "column"}
 
 
 def _differences(where: str, left: dict[str, Any], right: dict[str, Any]) -> Iterator[Change]:

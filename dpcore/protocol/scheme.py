@@ -67,7 +67,7 @@ class Scheme:
     @cached_property
     def canonical(self) -> str:
         """The scheme with every default resolved, as TOML; what the digest is taken of."""
-        return canonical.write({each.name: getattr(self, each.name) for each in fields(self)})
+        return canonical.write({item.name: getattr(self, item.name) for item in fields(self)})
 
     @property
     def text(self) -> str:

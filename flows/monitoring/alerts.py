@@ -30,7 +30,7 @@ def ended_badly(client: SyncPrefectClient, since: datetime) -> list[FlowRun]:
         filters.FlowRunFilterState(type=filters.FlowRunFilterStateType(any_=_BADLY)),
         filters.FlowRunFilterState(name=filters.FlowRunFilterStateName(any_=[CHECKS_FAILED])),
     )
-    found: dict[Any, FlowRun] = {}
+    runs: dict[Any, FlowRun] = {}
     for state in states:
         asked = filters.FlowRunFilter(
             tags=filters.FlowRunFilterTags(all_=[TAG]),
@@ -41,23 +41,23 @@ def ended_badly(client: SyncPrefectClient, since: datetime) -> list[FlowRun]:
         while page := client.read_flow_runs(
             flow_run_filter=asked, sort=FlowRunSort.END_TIME_DESC, limit=_PAGE, offset=offset
         ):
-            found |= {run.id: run for run in page}
+            runs |= {run.id: run for run in page}
             offset += len(page)
     settled = datetime.now(UTC) - _SETTLED
-    return [run for run in found.values() if run.state is not None and run.state.timestamp <= settled]
+    return [run for run in runs.values() if run.state is not None and run.state.timestamp <= settled]
 
 
 def of_runs(client: SyncPrefectClient, runs: Iterable[FlowRun], ui: str) -> list[Message]:
     """Return a message of each run."""
     flows: dict[Any, str] = {}
-    told = []
+    messages = []
     for run in runs:
         if run.flow_id not in flows:
             flows[run.flow_id] = client.read_flow(run.flow_id).name
         state, at, url = str(run.state.name), run.state.timestamp.timestamp(), f"{ui}/runs/flow-run/{run.id}"
         body = _body(flows[run.flow_id], run.name, state, run.state.message or "", url)
-        told.append(Message(f"{run.id}/{state}/{at:.3f}", body))
-    return told
+        messages.append(Message(f"{run.id}/{state}/{at:.3f}", body))
+    return messages
 
 
 def of_lines(lines: Iterable[Line], ui: str) -> list[Message]:

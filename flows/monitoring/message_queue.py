@@ -63,7 +63,7 @@ class Outbox:
 
     def put(self, messages: list[Message], *, now: float, taken: bool = False) -> None:
         """Keep messages of which the keys are not known; taken: as if they had been told already."""
-        rows = [(each.key, json.dumps(each.body), now, now if taken else None) for each in messages]
+        rows = [(message.key, json.dumps(message.body), now, now if taken else None) for message in messages]
         with closing(self._open()) as database, database:
             database.executemany(
                 "insert or ignore into messages (key, body, made_at, sent_at) values (?, ?, ?, ?)", rows

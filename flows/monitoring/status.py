@@ -72,13 +72,13 @@ def main() -> int:
     """Print what there is to say, and return 1 where something is not well."""
     environment.settle(PREFECT_API_URL=address())
     try:
-        told = lines(Project.of())
+        status = lines(Project.of())
     except DPCoreError as error:
         print(f"ldpflow: {error}", file=sys.stderr)
         return 1
-    for line in told:
+    for line in status:
         print(f"{'  ' if line.is_well else '! '}{line.what:11}  {line.said}")
-    return 0 if all(line.is_well for line in told) else 1
+    return 0 if all(line.is_well for line in status) else 1
 
 
 def address() -> str:
@@ -114,14 +114,14 @@ def of_server() -> tuple[list[Line], Due | None]:
         if (error := client.api_healthcheck()) is not None:
             down = f"does not answer at {address} ({type(error).__name__}); start it: ldpflow up"
             return [Line("server", down, False)], None
-        told: list[Callable[..., Line]] = [_worker, _runs, _next]
+        checks: list[Callable[..., Line]] = [_worker, _runs, _next]
         lines = [Line("server", f"answers at {address}")]
-        for tell in told:
+        for tell in checks:
             try:
                 lines.append(tell(client))
             except Exception as error:  # an answer that was none: the other lines are told
-                what = tell.__name__.strip("_").replace("next", "next round")
-                lines.append(Line(what, _unasked(error), False))
+                subject = tell.__name__.strip("_").replace("next", "next round")
+                lines.append(Line(subject, _unasked(error), False))
         try:
             return lines, _due(client)
         except Exception:  # the line of the next round says so
@@ -149,8 +149,8 @@ def _starting() -> str:
 
 
 def _worker(client: SyncPrefectClient) -> Line:
-    found = client.read_workers_for_work_pool(POOL)
-    heard = [_ago(worker.last_heartbeat_time) for worker in found if worker.last_heartbeat_time is not None]
+    workers = client.read_workers_for_work_pool(POOL)
+    heard = [_ago(worker.last_heartbeat_time) for worker in workers if worker.last_heartbeat_time is not None]
     alive = [ago for ago in heard if ago < _SILENT]
     numbers = {"workers": len(alive)}
     if alive:
@@ -165,14 +165,14 @@ def _runs(client: SyncPrefectClient) -> Line:
     from prefect.client.schemas.sorting import FlowRunSort
 
     since = FlowRunFilter(start_time=FlowRunFilterStartTime(after_=datetime.now(UTC) - timedelta(days=1)))
-    found = client.read_flow_runs(flow_run_filter=since, sort=FlowRunSort.START_TIME_DESC)
-    runs = [run for run in found if run.start_time is not None]  # others are planned
+    recent = client.read_flow_runs(flow_run_filter=since, sort=FlowRunSort.START_TIME_DESC)
+    runs = [run for run in recent if run.start_time is not None]  # others are planned
     bad = [run for run in runs if run.state_type and run.state_type.value in _BAD]
-    said = f"{len(runs)} began since yesterday, and none ended badly"
+    summary = f"{len(runs)} began since yesterday, and none ended badly"
     if bad:
         named = ", ".join(f"{run.name} ({run.state_name})" for run in bad[:3])
-        said = f"{len(runs)} began since yesterday; {len(bad)} ended badly: {named}"
-    return Line("runs", said, not bad, is_told=True, numbers={"runs_ended_badly": len(bad)})
+        summary = f"{len(runs)} began since yesterday; {len(bad)} ended badly: {named}"
+    return Line("runs", summary, not bad, is_told=True, numbers={"runs_ended_badly": len(bad)})
 
 
 def _next(client: SyncPrefectClient) -> Line:
@@ -184,16 +184,16 @@ def _next(client: SyncPrefectClient) -> Line:
     if daily.paused:
         return Line("next round", "is not planned: the deployment round/daily is paused", False, about="paused")
     waits = FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.SCHEDULED]))
-    found = client.read_flow_runs(
+    scheduled = client.read_flow_runs(
         flow_run_filter=_daily(daily.id, state=waits), sort=FlowRunSort.EXPECTED_START_TIME_ASC, limit=1
     )
-    if not found or found[0].expected_start_time is None:
+    if not scheduled or scheduled[0].expected_start_time is None:
         if any(schedule.active for schedule in daily.schedules):
             return Line("next round", "none is planned yet, though a schedule is active", False, about="none")
         if not daily.schedules:
             return Line("next round", "none: there is no schedule")
         return Line("next round", "none is planned: no schedule is active", False, about="none")
-    when = found[0].expected_start_time
+    when = scheduled[0].expected_start_time
     numbers = {"next_round_timestamp_seconds": when.timestamp()}
     return Line("next round", f"{when:%Y-%m-%d %H:%M} UTC", numbers=numbers)
 
@@ -203,20 +203,20 @@ def _due(client: SyncPrefectClient) -> Due | None:
     from prefect.client.schemas.sorting import FlowRunSort
 
     past = FlowRunFilterExpectedStartTime(before_=datetime.now(UTC))
-    found = client.read_flow_runs(
+    runs = client.read_flow_runs(
         flow_run_filter=_daily(client.read_deployment_by_name(f"round/{DAILY}").id, expected_start_time=past),
         sort=FlowRunSort.EXPECTED_START_TIME_DESC,
         limit=_RECENT,
     )
-    for run in found:
+    for run in runs:
         when, state = run.expected_start_time, run.state
         if not run.auto_scheduled or when is None or state is None:
             continue  # somebody asked for it
         if not state.is_final() and not (state.is_scheduled() and _ago(when) > _LATE):
             return None  # it is at work
-        said = f"{state.name}: {state.message}" if state.message else str(state.name)
-        said = "nobody has begun it" if state.is_scheduled() else said
-        return Due(when, said, is_told=state.type.value in (*_BAD, "CANCELLED"))
+        state_text = f"{state.name}: {state.message}" if state.message else str(state.name)
+        state_text = "nobody has begun it" if state.is_scheduled() else state_text
+        return Due(when, state_text, is_told=state.type.value in (*_BAD, "CANCELLED"))
     return None
 
 
@@ -231,10 +231,10 @@ def _collector(project: Project | None) -> Line:
     if project is None or project.collector is None:
         return Line("collector", "none is asked for")
     port, host = project.collector.get("port", COLLECTOR_PORT), str(project.collector.get("host", HOST))
-    told = "https" if project.collector.get("certificate") else "http"
+    protocol = "https" if project.collector.get("certificate") else "http"
     try:
         asked = httpx.get(
-            f"{told}://{HOST if host in _EVERYWHERE else host}:{port}/health", verify=False, timeout=_A_MOMENT
+            f"{protocol}://{HOST if host in _EVERYWHERE else host}:{port}/health", verify=False, timeout=_A_MOMENT
         )  # it is ours, whatever its certificate says
         health = asked.json().get("status")
     except httpx.TransportError:
@@ -283,18 +283,18 @@ def _round(project: Project | None, due: Due | None) -> list[Line]:
     )
     if last.epsilon is not None:
         rounds = f"{last.rounds} round{'s' * (last.rounds != 1)}"
-        said = f"epsilon {last.epsilon:.4g} by a client who answered every time in {rounds}"
-        lines.append(Line("spent", said, numbers={"epsilon_spent": last.epsilon}))
+        account = f"epsilon {last.epsilon:.4g} by a client who answered every time in {rounds}"
+        lines.append(Line("spent", account, numbers={"epsilon_spent": last.epsilon}))
     return lines
 
 
-def _last(said: str, landed_at: datetime | None, due: Due | None, numbers: Mapping[str, float] = _NO_NUMBERS) -> Line:
+def _last(text: str, landed_at: datetime | None, due: Due | None, numbers: Mapping[str, float] = _NO_NUMBERS) -> Line:
     """The line of the last round: not well where one was due since, and has not landed."""
     if due is None or (landed_at is not None and landed_at >= due.when):
-        return Line("last round", said, numbers=numbers)
+        return Line("last round", text, numbers=numbers)
     when = f"{due.when:%Y-%m-%d %H:%M}"
-    said = f"{said}; the one due {when} UTC has not landed ({due.state})"
-    return Line("last round", said, False, about=when, is_told=due.is_told, numbers=numbers)
+    text = f"{text}; the one due {when} UTC has not landed ({due.state})"
+    return Line("last round", text, False, about=when, is_told=due.is_told, numbers=numbers)
 
 
 def _alerts(project: Project | None) -> Line:
@@ -305,8 +305,8 @@ def _alerts(project: Project | None) -> Line:
     if waiting is None:
         return Line("alerts", "a webhook is told what is not well", numbers={"messages_waiting": 0})
     since = f"{datetime.fromtimestamp(waiting.since, UTC):%Y-%m-%d %H:%M} UTC"
-    said = f"{waiting.count} did not get through since {since}: the webhook {waiting.answer}"
-    return Line("alerts", said, False, is_told=True, numbers={"messages_waiting": waiting.count})
+    text = f"{waiting.count} did not get through since {since}: the webhook {waiting.answer}"
+    return Line("alerts", text, False, is_told=True, numbers={"messages_waiting": waiting.count})
 
 
 def _disk(project: Project | None) -> Line:
@@ -315,10 +315,10 @@ def _disk(project: Project | None) -> Line:
         return Line("disk", f"the data is at {data}")
     place = next(folder for folder in [Path(data).absolute(), *Path(data).absolute().parents] if folder.exists())
     total, _, free = shutil.disk_usage(place)
-    said = f"{free / 1e9:,.1f} of {total / 1e9:,.1f} GB free"
+    text = f"{free / 1e9:,.1f} of {total / 1e9:,.1f} GB free"
     if not os.access(place, os.W_OK):
-        return Line("disk", f"{place} cannot be written by this user; {said}", False, numbers={"disk_free_bytes": free})
-    return Line("disk", said, free >= _LEAST_FREE * total, numbers={"disk_free_bytes": free})
+        return Line("disk", f"{place} cannot be written by this user; {text}", False, numbers={"disk_free_bytes": free})
+    return Line("disk", text, free >= _LEAST_FREE * total, numbers={"disk_free_bytes": free})
 
 
 def _ago(when: datetime) -> float:

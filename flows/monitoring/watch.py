@@ -68,8 +68,10 @@ def main() -> int:
 
 def _watch(file: Path, project: Project | None) -> None:
     webhook = Webhook.of(project)
-    told = f"{webhook.host} is told" if webhook is not None else f"nobody is told: say notify in {PROJECT}, or {URL}"
-    print(f"watching {os.environ['PREFECT_API_URL']}; {told}", file=sys.stderr, flush=True)
+    recipient = (
+        f"{webhook.host} is told" if webhook is not None else f"nobody is told: say notify in {PROJECT}, or {URL}"
+    )
+    print(f"watching {os.environ['PREFECT_API_URL']}; {recipient}", file=sys.stderr, flush=True)
     outbox, tell = Outbox(file), _nobody
     if project is not None and project.metrics_port:
         from .metrics import serve
@@ -95,15 +97,15 @@ def look(outbox: Outbox) -> None:
         outbox.put(alerts.of_runs(client, runs, status.ui()), now=now, taken=Webhook.of(Project.of()) is None)
         for run in runs:
             if _died(run) and run.deployment_id is not None and run.run_count < _BEGINS:
-                said = f"It crashed and begins again by itself, {run.run_count + 1} of {_BEGINS} times."
-                client.set_flow_run_state(run.id, State(type=StateType.SCHEDULED, name="AwaitingRetry", message=said))
+                text = f"It crashed and begins again by itself, {run.run_count + 1} of {_BEGINS} times."
+                client.set_flow_run_state(run.id, State(type=StateType.SCHEDULED, name="AwaitingRetry", message=text))
     outbox.look(began, now)
 
 
 def _died(run: FlowRun) -> bool:
     """Whether its process died, or the server did that it spoke with, which Prefect calls a failure in one place."""
-    said = run.state.message if run.state is not None else None
-    return run.state_type == StateType.CRASHED or _SERVERS_DEATH in (said or "")
+    message = run.state.message if run.state is not None else None
+    return run.state_type == StateType.CRASHED or _SERVERS_DEATH in (message or "")
 
 
 def deliver(outbox: Outbox) -> None:

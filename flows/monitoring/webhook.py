@@ -49,8 +49,8 @@ class Webhook:
         if not url.startswith(("http://", "https://")):
             raise SchemeError(f"{URL} must be a URL that begins with http:// or https://")
         host = urlsplit(url).hostname or ""
-        known = (shape for name, shape in _HOSTS.items() if host == name or host.endswith(f".{name}"))
-        shape = os.environ.get(SHAPE) or (project and project.notify_as) or next(known, "json")
+        shapes = (shape for name, shape in _HOSTS.items() if host == name or host.endswith(f".{name}"))
+        shape = os.environ.get(SHAPE) or (project and project.notify_as) or next(shapes, "json")
         if shape not in SHAPES:
             raise SchemeError(f"{SHAPE} must be one of {', '.join(SHAPES)}, got {shape!r}")
         return cls(url, shape)

@@ -105,7 +105,7 @@ def _declared(file: Path | None = None) -> list[dict[str, Any]]:
 def _of(entry: Mapping[str, Any], project: Project) -> Deployment:
     module, _, name = entry["entrypoint"].rpartition(".")
     flow = getattr(import_module(module), name)
-    schedules = {each["slug"]: (each["cron"], each["timezone"]) for each in entry.get("schedules", ())}
+    schedules = {schedule["slug"]: (schedule["cron"], schedule["timezone"]) for schedule in entry.get("schedules", ())}
     if entry["name"] == DAILY:
         schedules = {
             slug: (project.schedule or cron, project.time_zone or zone) for slug, (cron, zone) in schedules.items()
@@ -124,10 +124,10 @@ def _told(flow: Any, project: Project) -> dict[str, Any]:
     """The parameters of a flow: of what the project says, what its form asks."""
     form = flow.parameters.properties["settings"]
     fields = flow.parameters.definitions[form["$ref"].rpartition("/")[2]] if "$ref" in form else form
-    said = project.of_rounds()
-    if said:
-        said["schemes"] = project.schemes
-    asked = {key: said[key] for key in fields["properties"] if key in said}
+    settings = project.of_rounds()
+    if settings:
+        settings["schemes"] = project.schemes
+    asked = {key: settings[key] for key in fields["properties"] if key in settings}
     return {"settings": asked} if asked else {}
 
 
@@ -144,7 +144,7 @@ def ensure(project: Project | None) -> list[str]:
                     name=pool, type="process", base_job_template=ProcessWorker.get_default_base_job_template()
                 )
             )
-        lines = [f"{each.flow.name}/{each.name}: {_put(client, each)}" for each in wanted]
+        lines = [f"{deployment.flow.name}/{deployment.name}: {_put(client, deployment)}" for deployment in wanted]
         return lines if project is None else lines + _delete_studies(client)
 
 
@@ -190,19 +190,19 @@ def _put(client: SyncPrefectClient, wanted: Deployment) -> str:
 
 def _plan(client: SyncPrefectClient, there: DeploymentResponse, schedules: Mapping[str, CronSchedule]) -> None:
     """Write the project's own schedules; those that somebody else added stay."""
-    known = {each.slug: each.id for each in there.schedules if each.slug}
+    ids = {schedule.slug: schedule.id for schedule in there.schedules if schedule.slug}
     for slug, when in schedules.items():
-        if slug in known:
-            client.update_deployment_schedule(there.id, known[slug], schedule=when)
+        if slug in ids:
+            client.update_deployment_schedule(there.id, ids[slug], schedule=when)
         else:
             client.create_deployment_schedules(there.id, [(when, True)], slug=slug)
-    shipped_ = {each["slug"] for entry in _declared() for each in entry.get("schedules", ())}
-    for slug in known.keys() & shipped_ - schedules.keys():
-        client.delete_deployment_schedule(there.id, known[slug])
+    shipped_ = {schedule["slug"] for entry in _declared() for schedule in entry.get("schedules", ())}
+    for slug in ids.keys() & shipped_ - schedules.keys():
+        client.delete_deployment_schedule(there.id, ids[slug])
 
 
-def _digest(said: Any) -> str:
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def main() -> int:

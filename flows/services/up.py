@@ -70,24 +70,24 @@ def main() -> int:
         _check_free(port)
         if project is not None:
             _check(project)
-        told = environment_of(port, project)
-        _keep_to_owner(Path(told["PREFECT_HOME"]))
-        key = _python(f"{__package__}.key --make", told)
-        told |= {SERVER: key, CLIENT: key}
+        environment = environment_of(port, project)
+        _keep_to_owner(Path(environment["PREFECT_HOME"]))
+        key = _python(f"{__package__}.key --make", environment)
+        environment |= {SERVER: key, CLIENT: key}
         with ExitStack() as stack:
-            server = stack.enter_context(_Service("server", "ldpflow_flows.server", told))
+            server = stack.enter_context(_Service("server", "ldpflow_flows.server", environment))
             print(f"starting the server on {HOST}:{port} ...", flush=True)
             _wait_until_healthy(port, server)
-            _python(f"{__package__}.deployments", told)
+            _python(f"{__package__}.deployments", environment)
             services = [server]
             if project is not None and project.collector is not None:
-                collector = _Service("collector", _collecting(project.told["scheme"], project.collector), told)
+                collector = _Service("collector", _collecting(project.told["scheme"], project.collector), environment)
                 services.append(stack.enter_context(collector))
                 _wait_until_listening(project.collector.get("port", COLLECTOR_PORT), collector)
             worker_start = f"prefect worker start --pool {POOL} --type process"
-            services.append(stack.enter_context(_Service("worker", worker_start, told, umask=_OWN_UMASK)))
-            services.append(stack.enter_context(_Service("watch", "ldpflow_flows.monitoring.watch", told)))
-            print(f"up: {told['PREFECT_UI_URL']}  (Ctrl-C stops all of it)", flush=True)
+            services.append(stack.enter_context(_Service("worker", worker_start, environment, umask=_OWN_UMASK)))
+            services.append(stack.enter_context(_Service("watch", "ldpflow_flows.monitoring.watch", environment)))
+            print(f"up: {environment['PREFECT_UI_URL']}  (Ctrl-C stops all of it)", flush=True)
             shown = key if sys.stdout.isatty() else "`ldpflow up --key` prints it"  # a log must not hold it
             print(f"the UI asks for the key, once a browser: {shown}", flush=True)
             while True:
@@ -137,18 +137,18 @@ def _check(project: Project) -> None:
 
     from dpcore.cli.reports import serve
 
-    known = [name for name in signature(serve).parameters if name != "schemes"]
-    if unknown := project.collector.keys() - set(known):
-        raise UpError(f"{FILE}: [collector] has no key {min(unknown)}; it has {', '.join(known)}")
+    accepted = [name for name in signature(serve).parameters if name != "schemes"]
+    if unknown := project.collector.keys() - set(accepted):
+        raise UpError(f"{FILE}: [collector] has no key {min(unknown)}; it has {', '.join(accepted)}")
     _check_free(str(project.collector.get("port", COLLECTOR_PORT)), "the collector's port")
 
 
-def _collecting(scheme: str, told: Mapping[str, Any]) -> str:
+def _collecting(scheme: str, options: Mapping[str, Any]) -> str:
     """The command of a collector with these options; a list is an option more than once."""
     words = ["dpcore.cli", "serve", scheme]
-    for name, value in told.items():
-        for each in value if isinstance(value, list) else [value]:
-            words += [f"--{name.replace('_', '-')}", str(each)]
+    for name, value in options.items():
+        for item in value if isinstance(value, list) else [value]:
+            words += [f"--{name.replace('_', '-')}", str(item)]
     return shlex.join(words)
 
 
@@ -238,9 +238,9 @@ class _Service:
             often = sum(now - start < _WATCHED for start in self._starts)
             pause = _PAUSE if often > _RESTARTS else 0
             times, when = (f", {often} times in {_WATCHED} s", f" in {pause} s") if pause else ("", "")
-            said = f": {words}" if (words := self.last_words()) else ""
+            reason = f": {words}" if (words := self.last_words()) else ""
             print(
-                f"the {self.name} ended with status {self.status}{times}{said}; started again{when}, see {self.log}",
+                f"the {self.name} ended with status {self.status}{times}{reason}; started again{when}, see {self.log}",
                 flush=True,
             )
             self._due = now + pause
@@ -308,8 +308,8 @@ def _wait_until(is_ready: Callable[[], bool], service: _Service) -> None:
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         if service.status is not None:
-            said = service.last_words()
-            why = f": {said}" if said else f"; {service.log} says why"
+            reason = service.last_words()
+            why = f": {reason}" if reason else f"; {service.log} says why"
             raise UpError(f"the {service.name} ended at once with status {service.status}{why}")
         if is_ready():
             return

@@ -41,9 +41,9 @@ def guarded(function: F) -> F:
 
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs)
-        given.apply_defaults()
-        for value in given.arguments.values():
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        for value in bound.arguments.values():
             check(value)
         return function(*args, **kwargs)
 

@@ -61,7 +61,7 @@ def stage(
     seconds: one attempt's limit, some hundred times what it takes; None for shards, whose threads no limit can stop.
     run_name: what the UI calls a run; a format of the task's arguments, such as "{run.folder.name}".
     """
-    made = task(
+    decorator = task(
         name=name,
         task_run_name=run_name or name,
         tags=[TAG],
@@ -73,7 +73,7 @@ def stage(
         persist_result=False,
         cache_policy=NO_CACHE,
     )
-    return lambda function: made(guarded(function))
+    return lambda function: decorator(guarded(function))
 
 
 def whole(
@@ -84,7 +84,7 @@ def whole(
     run_name: what the UI calls a run; its name and the day it was scheduled for where nothing is said.
     A flow is not retried by itself: its tasks were, and what they finished is kept for whoever presses Retry.
     """
-    made = flow(
+    decorator = flow(
         name=name,
         flow_run_name=run_name or (lambda: f"{name}-{scheduled_day()}"),
         timeout_seconds=hours * 3600,
@@ -93,15 +93,15 @@ def whole(
         on_crashed=[tell_failure],
         on_cancellation=[tell_failure],
     )
-    return lambda function: made(guarded(function))
+    return lambda function: decorator(guarded(function))
 
 
 def run_name() -> str:
     """Return what the UI calls a flow's run: the scheme and the round."""
-    given = runtime.flow_run.parameters.get("settings")
-    scheme = getattr(given, "scheme", DEFAULT_SCHEME)
-    told = {name: getattr(given, name, None) for name in ("clients", "seed", "records", "reports")}
-    round_ = getattr(given, "round", None) or round_of(scheduled_day(), **told)
+    settings = runtime.flow_run.parameters.get("settings")
+    scheme = getattr(settings, "scheme", DEFAULT_SCHEME)
+    options = {name: getattr(settings, name, None) for name in ("clients", "seed", "records", "reports")}
+    round_ = getattr(settings, "round", None) or round_of(scheduled_day(), **options)
     return f"{scheme.stem.replace('_', '-')}-{round_}"
 
 

@@ -118,14 +118,14 @@ _EACH = {"privatize_shard": (privatize_batch, "privatized"), "aggregate_file": (
 class Tasks:
     """Hands that make every step a task; of pieces some together, which follow each other without waiting for the rest."""
 
-    def one(self, step: Callable[..., Any], run: Run, *given: Any) -> Any:
-        return _ONE[step.__name__](run, *given)
+    def one(self, step: Callable[..., Any], run: Run, *arguments: Any) -> Any:
+        return _ONE[step.__name__](run, *arguments)
 
     def each(self, steps: Sequence[Callable[..., Any]], run: Run, items: Sequence[Any]) -> list[Path]:
-        made: Any = batches(items)
+        results: Any = batches(items)
         phases = {}
         for step in steps:
             task, done = _EACH[step.__name__]
-            phases[done] = made = task.map(unmapped(run), made)
+            phases[done] = results = task.map(unmapped(run), results)
         follow(run, **phases)
-        return flat(made.result())
+        return flat(results.result())

@@ -47,9 +47,9 @@ def batches(items: Sequence[T], size: int | None = None) -> list[list[T]]:
     return [list(items[start : start + size]) for start in range(0, len(items), size)]
 
 
-def flat(made: Sequence[Sequence[T]]) -> list[T]:
+def flat(parts: Sequence[Sequence[T]]) -> list[T]:
     """Return what all batches made, in order."""
-    return [item for batch in made for item in batch]
+    return [item for batch in parts for item in batch]
 
 
 def each(work: Callable[[Run, Any], T], run: Run, items: Sequence[Any]) -> list[T]:
@@ -98,17 +98,17 @@ def _connect(named: str) -> Any:
     no_answer = DPCoreError(f"no Dask scheduler answers at {named}; start it, or correct {SETTING}")
     if time.monotonic() < _silent.get(named, -_FORGET) + _FORGET:
         raise no_answer
-    made: list[Any] = []
+    clients: list[Any] = []
 
     def connect() -> None:
         with suppress(OSError):
-            made.append(Client(named, set_as_default=False, timeout=PATIENCE))
+            clients.append(Client(named, set_as_default=False, timeout=PATIENCE))
 
     # In a thread of its own: where something else listens, and says nothing, Dask's own patience has no end.
     asking = threading.Thread(target=connect, daemon=True)
     asking.start()
     asking.join(2 * PATIENCE)
-    if not made:
+    if not clients:
         _silent[named] = time.monotonic()
         raise no_answer
-    return made[0]
+    return clients[0]

@@ -19,8 +19,8 @@ _BACKLOG = 128  # connections that are accepted before any is looked at
 def config_of(app: ASGIApp, doors: Doors, **more: Any) -> uvicorn.Config:
     """Return how a server gives an application to those whom the doors let in, through `Listener`."""
 
-    def speaking(**given: Any) -> asyncio.Protocol:
-        return Spoken(doors, **given)
+    def speaking(**options: Any) -> asyncio.Protocol:
+        return Spoken(doors, **options)
 
     return uvicorn.Config(
         app,
@@ -52,8 +52,8 @@ class Server(uvicorn.Server):
 class Spoken(H11Protocol):
     """A connection, which tells the doors whether it waits or a request of it is being carried out."""
 
-    def __init__(self, doors: Doors, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, doors: Doors, **options: Any) -> None:
+        super().__init__(**options)
         self.conn = _Strict(h11.SERVER)
         self._doors = doors
         self._number = -1

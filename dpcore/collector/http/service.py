@@ -144,8 +144,10 @@ def _service(request: Request) -> Service:
 
 
 def _admitted(right: str) -> Any:
-    async def admit(request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> None:
-        _service(request).admit(request, None if given is None else given.credentials, right)
+    async def admit(
+        request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+    ) -> None:
+        _service(request).admit(request, None if credentials is None else credentials.credentials, right)
 
     return Depends(admit)
 

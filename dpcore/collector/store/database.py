@@ -268,8 +268,8 @@ class Store:
             if not len(new):
                 continue
             row = (new.scheme.digest, new.sent_for, len(new))
-            made = database.execute("insert into arrivals (scheme, sent_for, reports) values (?, ?, ?)", row)
-            last, body = int(made.lastrowid or 0), new.to_bytes()
+            cursor = database.execute("insert into arrivals (scheme, sent_for, reports) values (?, ?, ?)", row)
+            last, body = int(cursor.lastrowid or 0), new.to_bytes()
             database.execute("insert into ids values (?, ?)", (last, new.ids.tobytes()))
             if len(heard := _present(own[fate.new])):
                 database.execute("insert into heard values (?, ?)", (last, heard.tobytes()))

@@ -240,8 +240,8 @@ def _in_time(reading: _Read, closed: frozenset[tuple[str, str]]) -> _Read:
     late = [rows for rows in reading.rows if (rows.scheme.digest, rows.sent_for) in closed]
     if not late:
         return reading
-    kept = tuple(rows for rows in reading.rows if (rows.scheme.digest, rows.sent_for) not in closed)
-    return replace(reading, rows=kept, refused=reading.refused + Counter({LATE: sum(map(len, late))}))
+    open_rows = tuple(rows for rows in reading.rows if (rows.scheme.digest, rows.sent_for) not in closed)
+    return replace(reading, rows=open_rows, refused=reading.refused + Counter({LATE: sum(map(len, late))}))
 
 
 def _lines(parcel: Parcel) -> _Read:

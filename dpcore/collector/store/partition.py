@@ -30,13 +30,13 @@ class Share:
     @classmethod
     def parse(cls, text: str) -> Share:
         """Return what K/N says, as 2/4; raises SchemeError."""
-        said = _SAID.fullmatch(text)
-        if not said or not int(said[1]) <= int(said[2]) <= MOST:
+        match = _SAID.fullmatch(text)
+        if not match or not int(match[1]) <= int(match[2]) <= MOST:
             raise SchemeError(
                 f"a share is K/N, collector K of N, with N at most {MOST}; got {text!r}: say --share 1/4 to the first of four, "
                 "2/4 to the next, and the same --into to all"
             )
-        return cls(number=int(said[1]), of=int(said[2]))
+        return cls(number=int(match[1]), of=int(match[2]))
 
     def __str__(self) -> str:
         return "" if self.of == 1 else f"{self.number}-of-{self.of}."
@@ -61,9 +61,9 @@ class Share:
         private_folder(folder)
         others = {int(place.name.rpartition("-")[2]) for place in (folder / SHARES).glob("*-of-*")} - {self.of}
         if others:
-            (of,) = others
+            (total,) = others
             raise StoreError(
-                f"{folder} is shared by {of} collectors: say --share K/{of}, K from 1 to {of}, or give another --into"
+                f"{folder} is shared by {total} collectors: say --share K/{total}, K from 1 to {total}, or give another --into"
             )
         if self.of == 1:
             return

@@ -98,18 +98,18 @@ class Sealer:
         sealed then stays in the store.  Where another collector is sealing, `everything` waits up to as many seconds until it
         has ended, for it may have looked before the last report came; otherwise nothing is sealed now.
         """
-        made = 0
+        count = 0
         with suppress(Taken), words_of(self._place), self._alone(patience=seconds if everything else 0):
             self._finish_open()
             for chosen in self._turns(everything, time.monotonic() + seconds):
                 self._finish(*self._open(*chosen), None)
-                made += 1
+                count += 1
             self._forget()
             self._forget_closed()
             is_hurried = self._came() > _HURRY and not everything
             while len(self._to_drop) > (_MOST_TO_DROP if is_hurried else 0):
                 self._drop_bodies(self._to_drop.pop(0))
-        return made
+        return count
 
     def checkpoint(self) -> None:
         """Bring the write-ahead log over, so that no request has to; nobody waits for it.
@@ -210,8 +210,8 @@ class Sealer:
         asked = "select body from bodies join arrivals using (number) where segment = ? order by number"
         bodies = (body for (body,) in self._database.execute(asked, (number,)))
         segment = "" if as_they_came else f"{self._share}{number:08d}"
-        told = sent_for, bodies, json.loads(refused)
-        return write_segment(self._scheme(digest), *told, segment=segment, as_they_came=as_they_came)
+        content = sent_for, bodies, json.loads(refused)
+        return write_segment(self._scheme(digest), *content, segment=segment, as_they_came=as_they_came)
 
     def _keep(self, number: int, name: str, content: bytes) -> None:
         """Keep a file's name and bytes, and forget in which order came what it holds."""
@@ -245,8 +245,8 @@ class Sealer:
         path = landing(self._folder, digest) / file
         if not path.exists():
             return
-        for made in (path, path.parent, path.parent.parent):  # an older ldpflow let others look
-            made.chmod(made.stat().st_mode & ~0o077)
+        for target in (path, path.parent, path.parent.parent):  # an older ldpflow let others look
+            target.chmod(target.stat().st_mode & ~0o077)
         content, is_kept = path.read_bytes(), self._is_kept(number)
         if hashlib.sha256(content).hexdigest()[:16] in file:
             if not is_kept:  # format 1 sealed it

@@ -55,15 +55,15 @@ class Handing:
 
     def give(self) -> int:
         """Write what waits for others before their doors, and forget it; return how many files.  Raises StoreError."""
-        made, place = 0, self._share.place(self._folder)
+        count, place = 0, self._share.place(self._folder)
         one = alone(place / ".handing.lock", f"what is handed on from {place}", "a collector that hands on", patience=0)
         with suppress(Taken), words_of(place), one:
             asked = "select distinct share, scheme, sent_for from handing where share > 0"
             for owner, digest, sent_for in self._database.execute(asked).fetchall():
                 while numbers := self._write(Share(number=owner, of=self._share.of), digest, sent_for):
                     delete_in_turns(self._database, "handing", numbers)
-                    made += 1
-        return made
+                    count += 1
+        return count
 
     def _write(self, owner: Share, digest: str, sent_for: str) -> list[tuple[int, int]]:
         """Write a file for an owner, and return the number and length of each of its bodies; [] where nothing is left."""
@@ -85,8 +85,8 @@ class Handing:
             return []
         content = write_kept(self._schemes[digest], sent_for, bodies)
         place = _before(self._folder, owner)
-        for made in (place.parent.parent, place.parent, place):
-            private_folder(made)
+        for folder in (place.parent.parent, place.parent, place):
+            private_folder(folder)
         draft = place / f".{self._share}partial"
         write_durably(draft, content)
         os.replace(draft, place / f"{digest[:16]}.sha256-{hashlib.sha256(content).hexdigest()[:16]}.arrows")

@@ -39,6 +39,6 @@ def read(entries: Mapping[str, Any]) -> dict[str, Any]:
 
 def _names(edges: tuple[Fraction, ...]) -> list[str]:
     """How tables write the ranges, so that no edge is in two."""
-    told = [name_of(edge) for edge in edges]
-    between = [f"{below} to below {above}" for below, above in pairwise(told)]
-    return [f"below {told[0]}", *between, f"{told[-1]} and above"]
+    edge_names = [name_of(edge) for edge in edges]
+    between = [f"{below} to below {above}" for below, above in pairwise(edge_names)]
+    return [f"below {edge_names[0]}", *between, f"{edge_names[-1]} and above"]

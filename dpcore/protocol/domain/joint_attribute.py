@@ -28,10 +28,10 @@ class Axis:
 
 def read(entries: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns, as `sides`, and the pairs of their categories; raises SchemeError unless there are two of each."""
-    of, lists = _two("of", entries["of"]), _two("categories", entries["categories"])
+    columns, lists = _two("of", entries["of"]), _two("categories", entries["categories"])
     sides = tuple(
         _side(column, "categorical", len(names), categories=_names(column, names))
-        for column, names in zip(of, lists, strict=True)
+        for column, names in zip(columns, lists, strict=True)
     )
     many = len(lists[0]) * len(lists[1])
     if many > MOST_CATEGORIES:
@@ -43,12 +43,12 @@ def read(entries: Mapping[str, Any]) -> dict[str, Any]:
 
 def numbers(entries: Mapping[str, Any], cells: int) -> tuple[Attribute, ...]:
     """Return the two columns of numbers that a table says, cells of either; raises SchemeError unless there are two of each."""
-    of, lowers, uppers, units = (_two(key, list(entries[key])) for key in ("of", "lower", "upper", "units"))
+    columns, lowers, uppers, units = (_two(key, list(entries[key])) for key in ("of", "lower", "upper", "units"))
     for lower, upper in zip(lowers, uppers, strict=True):
         support_points.check_bounds(lower, upper)
     return tuple(
         _side(column, "numeric", cells, lower=lower, upper=upper, unit=unit, outside=entries["outside"])
-        for column, lower, upper, unit in zip(of, lowers, uppers, units, strict=True)
+        for column, lower, upper, unit in zip(columns, lowers, uppers, units, strict=True)
     )
 
 

@@ -140,10 +140,10 @@ def told(entries: Mapping[str, Any]) -> dict[str, int]:
     return {"values": values, "categories": answers, "points": room_for(values, answers > values)}
 
 
-def check_room(mechanism: Mechanism, told: Mapping[str, int]) -> None:
+def check_room(mechanism: Mechanism, sizes: Mapping[str, int]) -> None:
     """Raise SchemeError unless each answer has an input cell of its own, as `spread` gives them out."""
-    if mechanism.inputs != told["categories"] and mechanism.inputs < told["points"]:
+    if mechanism.inputs != sizes["categories"] and mechanism.inputs < sizes["points"]:
         raise SchemeError(
-            f"{mechanism.name} has {mechanism.inputs} input cells here, and {told['categories']} answers need "
-            f'{told["points"]}; give it more levels or cells, or say mechanism = "auto"'
+            f"{mechanism.name} has {mechanism.inputs} input cells here, and {sizes['categories']} answers need "
+            f'{sizes["points"]}; give it more levels or cells, or say mechanism = "auto"'
         )

@@ -68,8 +68,8 @@ class Names:
             return self._of_arrow(column)
         if isinstance(column, np.ndarray) and column.dtype.kind == "U" and column.ndim == 1:
             return self._of_texts(column)
-        if (found := _close_together(column)) is not None:
-            return self._placed(*found)
+        if (close := _close_together(column)) is not None:
+            return self._placed(*close)
         return self._looked_up(np.asarray(column) if _is_of_objects(column) else column)
 
     def _placed(self, values: list[Any], places: np.ndarray) -> np.ndarray:
@@ -98,8 +98,8 @@ class Names:
         """As `_each`; where all are texts that name a category, as they mostly are, in half the time."""
         try:
             if len(self._spelled) <= _BYTE:  # the quickest way from a dictionary of texts to an array
-                found = np.frombuffer(bytearray(map(self._short.__getitem__, column)), dtype=np.uint8)
-                return self._spelled[found]
+                places = np.frombuffer(bytearray(map(self._short.__getitem__, column)), dtype=np.uint8)
+                return self._spelled[places]
             return np.fromiter(map(self._texts.__getitem__, column), dtype=np.int64)
         except (KeyError, TypeError):
             return self._each(column.tolist() if hasattr(column, "tolist") else list(column))

@@ -34,10 +34,10 @@ class _Step:
 class Texts:
     """Some known texts, none of them twice."""
 
-    def __init__(self, known: Sequence[str]) -> None:
+    def __init__(self, texts: Sequence[str]) -> None:
         # Zeros at the end of a text are none to numpy: one that has some is met nowhere.
-        self._known = {place: text for place, text in enumerate(known) if not text.endswith("\0")}
-        self._many = len(known)
+        self._known = {place: text for place, text in enumerate(texts) if not text.endswith("\0")}
+        self._many = len(texts)
         self._longest = max(map(len, self._known.values()), default=0)
 
     def places(self, column: np.ndarray) -> np.ndarray:
@@ -50,13 +50,13 @@ class Texts:
         if not n or not 0 < width * (self._many + 1) <= _LARGEST or self._steps is None:
             return places
         points = np.ascontiguousarray(column, column.dtype.newbyteorder("=")).view(np.uint32).reshape(n, width)
-        known = self._rows(width)
+        rows = self._rows(width)
         word = np.uint64 if width % 2 == 0 else np.uint32
         for first in range(0, n, _ROWS):
             part = points[first : first + _ROWS]
-            found = self._told_apart(part)
-            same = known.view(word).take(found, axis=0) == part.view(word)
-            places[first : first + _ROWS] = found if same.all() else np.where(same.all(axis=1), found, -1)
+            candidates = self._told_apart(part)
+            same = rows.view(word).take(candidates, axis=0) == part.view(word)
+            places[first : first + _ROWS] = candidates if same.all() else np.where(same.all(axis=1), candidates, -1)
         return places
 
     def _rows(self, width: int) -> np.ndarray:
@@ -70,15 +70,15 @@ class Texts:
 
     def _told_apart(self, points: np.ndarray) -> np.ndarray:
         """Which text each row is if it is one, k where it can be none."""
-        found = np.zeros(len(points), dtype=np.intp)
+        nodes = np.zeros(len(points), dtype=np.intp)
         for step in self._steps or ():
             if step.place < points.shape[1]:
                 point = points[:, step.place] - step.least  # one below the least is far above it
             else:
                 point = np.zeros(len(points), dtype=np.uint32) - step.least
             np.minimum(point, step.last, out=point)
-            found = step.told.take(found + point)
-        return found
+            nodes = step.told.take(nodes + point)
+        return nodes
 
     @cached_property
     def _steps(self) -> list[_Step] | None:
@@ -90,17 +90,17 @@ class Texts:
         groups, many = np.zeros(len(rows), dtype=np.intp), 1
         steps = list[_Step]()
         while many < len(rows):
-            place = int(np.argmax([len(np.unique(groups + many * each)) for each in alike]))
+            place = int(np.argmax([len(np.unique(groups + many * column)) for column in alike]))
             points = rows[:, place] - rows[:, place].min()
             span = int(points.max()) + 2
             if (many + 1) * span > _LARGEST:
                 return None
             pairs, after = np.unique(groups * span + points, return_inverse=True)
-            told = np.full((many + 1) * span, len(pairs), dtype=np.intp)
-            told[pairs] = np.arange(len(pairs))
+            table = np.full((many + 1) * span, len(pairs), dtype=np.intp)
+            table[pairs] = np.arange(len(pairs))
             if steps:
                 steps[-1].told[:] *= span  # where this table has what belongs to each group
-            steps.append(_Step(place, rows[:, place].min(), np.uint32(span - 1), told))
+            steps.append(_Step(place, rows[:, place].min(), np.uint32(span - 1), table))
             groups, many = after, len(pairs)
         if steps:
             texts = np.full(many + 1, self._many, dtype=np.intp)

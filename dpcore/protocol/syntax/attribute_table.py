@@ -38,30 +38,30 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
         kind = keys.kind_of(table)
         if kind == keys.LATTICE:
             entries |= support_points.read(entries)
-            told = support_points.told(entries) | {"clients": clients}
+            sizes = support_points.told(entries) | {"clients": clients}
         elif kind == "numeric":
             support_points.check_bounds(entries["lower"], entries["upper"])
             _check_level(entries, table)
             entries["assume"] = _assumed(entries)
             entries["intervals"] = _intervals(entries)
             entries |= support_points.silence(entries, table)
-            told = {"points": 0, "clients": clients}
+            sizes = {"points": 0, "clients": clients}
         elif kind == keys.CROSSED:
             entries |= joint_attribute.read(entries)
-            told, functionals = {"categories": len(entries["categories"])}, ()
+            sizes, functionals = {"categories": len(entries["categories"])}, ()
         elif kind == keys.PLANE:
-            told, functionals = {}, ()
+            sizes, functionals = {}, ()
         else:
             entries |= categories_of(entries) if kind == "categorical" else bins.read(entries)
-            told = {"categories": len(entries["categories"])}
+            sizes = {"categories": len(entries["categories"])}
             functionals = () if entries["values"] is None else ("mean",)
         entries["name"], entries["column"] = name, name if entries.get("column") is None else entries["column"]
         printable(column=entries["column"], unit=entries.get("unit", ""))
-        entries["mechanism"] = _mechanism(kind, entries, table, told)
+        entries["mechanism"] = _mechanism(kind, entries, table, sizes)
         if kind == keys.PLANE:
             entries["sides"] = joint_attribute.numbers(entries, math.isqrt(entries["mechanism"].inputs))
         elif kind == keys.LATTICE:
-            support_points.check_room(entries["mechanism"], told)
+            support_points.check_room(entries["mechanism"], sizes)
         elif kind == "numeric" and entries["missing"] == "category":
             support_points.check_gap(entries["mechanism"])
         if entries.get("functionals") is not None:
@@ -85,17 +85,17 @@ def _check_level(entries: Mapping[str, Any], table: Mapping[str, Any]) -> None:
 
 def _assumed(entries: Mapping[str, Any]) -> Fraction | None:
     """The bound on the root of int f''^2, in the attribute's unit to the power -5/2; None where nothing is assumed."""
-    said = entries["assume"]
-    if said is None:
+    table = entries["assume"]
+    if table is None:
         return None
-    if not isinstance(said, Mapping) or set(said) != {SECOND_DERIVATIVE}:
-        raise SchemeError(f"assume must be {{ {SECOND_DERIVATIVE} = M }}, M a number above 0, got {said!r}")
+    if not isinstance(table, Mapping) or set(table) != {SECOND_DERIVATIVE}:
+        raise SchemeError(f"assume must be {{ {SECOND_DERIVATIVE} = M }}, M a number above 0, got {table!r}")
     if entries["estimator"] != keys.LOG_SPLINE or entries["missing"] == "category":
         raise SchemeError(
             f'assume goes with estimator = "{keys.LOG_SPLINE}" and without missing = "category", got estimator = '
             f'"{entries["estimator"]}" and missing = "{entries["missing"]}"'
         )
-    bound = exact(**{f"assume.{SECOND_DERIVATIVE}": said[SECOND_DERIVATIVE]})
+    bound = exact(**{f"assume.{SECOND_DERIVATIVE}": table[SECOND_DERIVATIVE]})
     check_bend(entries["lower"], entries["upper"], **{f"assume.{SECOND_DERIVATIVE}": bound})
     return bound
 
@@ -138,7 +138,7 @@ def categories_of(entries: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _mechanism(of: str, entries: Mapping[str, Any], table: Mapping[str, Any], told: Mapping[str, int]) -> Mechanism:
+def _mechanism(of: str, entries: Mapping[str, Any], table: Mapping[str, Any], sizes: Mapping[str, int]) -> Mechanism:
     """The mechanism of a kind of attribute: read where the text is canonical, chosen and designed elsewhere.
 
     told: of the scheme.
@@ -148,7 +148,7 @@ def _mechanism(of: str, entries: Mapping[str, Any], table: Mapping[str, Any], to
     if "client" not in table:
         from dpcore.protocol.syntax.mechanism_design import design  # needless where the text is canonical
 
-        return design(kind, entries["epsilon"], told, {option.name: entries[option.name] for option in options})
+        return design(kind, entries["epsilon"], sizes, {option.name: entries[option.name] for option in options})
     if kind is None:
         raise SchemeError(
             "a client table goes with the mechanism that it is of; name that mechanism, or leave the table out"
@@ -157,9 +157,9 @@ def _mechanism(of: str, entries: Mapping[str, Any], table: Mapping[str, Any], to
         if not option.is_kept:
             raise SchemeError(f"a client table holds what came of {option.name}; remove one of the two")
     mechanism = kind.from_parameters(entries["epsilon"], table["client"])
-    if "categorical" in kind.declared.attributes and mechanism.inputs != told["categories"]:
+    if "categorical" in kind.declared.attributes and mechanism.inputs != sizes["categories"]:
         raise SchemeError(
-            f"client.categories must be {told['categories']}, the number of categories, got {mechanism.inputs}"
+            f"client.categories must be {sizes['categories']}, the number of categories, got {mechanism.inputs}"
         )
     return mechanism
 

@@ -34,11 +34,11 @@ def expanded(where: str, table: Any) -> Any:
         if key in table:
             raise SchemeError(f'{where}.{key} goes with type = "categorical", got type = "{BOOLEAN}"; leave it out')
     codes = table.get("codes", {})
-    said = {"type": "categorical"} if where.startswith("attributes.") else {}  # labels have no type
+    own = {"type": "categorical"} if where.startswith("attributes.") else {}  # labels have no type
     codes = CODES | dict(codes) if isinstance(codes, Mapping) else codes
     return (
         {key: value for key, value in table.items() if key != "type"}
-        | said
+        | own
         | {"categories": [*CATEGORIES], "codes": codes}
     )
 
@@ -47,11 +47,9 @@ def _date(where: str, table: Mapping[str, Any]) -> dict[str, Any]:
     for key in ("unit", "values", "bins", "of", "heaps", "assume"):
         if key in table:
             raise SchemeError(f'{where}.{key} goes with another type, got type = "{DATE}"; leave it out')
-    said: dict[str, Any] = {
-        key: dates.bound(f"{where}.{key}", table[key]) for key in ("lower", "upper") if key in table
-    }
+    own: dict[str, Any] = {key: dates.bound(f"{where}.{key}", table[key]) for key in ("lower", "upper") if key in table}
     if "step" in table:
-        said["step"] = dates.step(f"{where}.step", table["step"])
+        own["step"] = dates.step(f"{where}.step", table["step"])
     if isinstance(table.get("functionals"), list):
-        said["functionals"] = [dates.in_days(name) if isinstance(name, str) else name for name in table["functionals"]]
-    return {**table, **said, "type": "numeric", "unit": dates.DAYS}
+        own["functionals"] = [dates.in_days(name) if isinstance(name, str) else name for name in table["functionals"]]
+    return {**table, **own, "type": "numeric", "unit": dates.DAYS}

@@ -71,12 +71,12 @@ def _attribute(kind: str) -> dict[str, Any]:
     mechanism = next(key for key in keys.of_attribute(kind, "") if key.name == "mechanism")
     tables, own = {name: _table(keys.of_attribute(kind, name)) for name in mechanism.choices}, {}
     needed = set.intersection(*(set(table["required"]) for table in tables.values()))
-    for name, each in tables.items():
-        properties = {key: each["properties"].get(key, False) for key in ("estimator", *options_of(kind))}
-        own[name] = {"properties": properties, "required": [key for key in each["required"] if key not in needed]}
+    for name, options in tables.items():
+        properties = {key: options["properties"].get(key, False) for key in ("estimator", *options_of(kind))}
+        own[name] = {"properties": properties, "required": [key for key in options["required"] if key not in needed]}
     if "stated" in own:  # which has no default
         own["stated"]["anyOf"] = [{"required": [key]} for key in ("channel", "form", "client")]
-    cases = [_if({"mechanism": name}, said) for name, said in own.items()]
+    cases = [_if({"mechanism": name}, schema) for name, schema in own.items()]
     cases.append({"if": {"not": {"required": ["mechanism"]}}, "then": {"anyOf": [*own.values()]}})
     table = _table(keys.of_attribute(kind, ""))
     table["required"] = [key for key in table["required"] if key in needed]

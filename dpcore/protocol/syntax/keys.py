@@ -266,14 +266,14 @@ def reason(table: Mapping[str, Any]) -> str:
 
 def _meant(kind: str, table: Mapping[str, Any]) -> str:
     """The mechanism of an attribute that names none: the first that has its options and estimator, else the first of all."""
-    told = _telling(kind, table)
-    if kind in _CHOSEN and not {*told} - {"estimator"}:
+    own_keys = _telling(kind, table)
+    if kind in _CHOSEN and not {*own_keys} - {"estimator"}:
         return AUTO
     fitting = (
         name
         for name, mechanism in IN_SCHEMES[kind].items()
-        if {key for key in told if key != "estimator"} <= {option.name for option in mechanism.declared.options}
-        and ("estimator" not in told or kind == LATTICE or table["estimator"] in mechanism.declared.estimators)
+        if {key for key in own_keys if key != "estimator"} <= {option.name for option in mechanism.declared.options}
+        and ("estimator" not in own_keys or kind == LATTICE or table["estimator"] in mechanism.declared.estimators)
     )
     return next(fitting, next(iter(BY_KIND[kind])))
 

@@ -13,7 +13,7 @@ from dpcore.mechanisms.choice import choose, choose_for_points
 from dpcore.privacy.budget import Budget
 
 
-def design(kind: Any, budget: Budget | None, told: Mapping[str, int], options: Mapping[str, Any]) -> Mechanism:
+def design(kind: Any, budget: Budget | None, sizes: Mapping[str, int], options: Mapping[str, Any]) -> Mechanism:
     """Return the mechanism of a class as the options say, or the one chosen where there is no class.
 
     budget: None where it is what is found of a stated channel.
@@ -21,11 +21,11 @@ def design(kind: Any, budget: Budget | None, told: Mapping[str, int], options: M
     for how many there must be room; and 'values', how many there are, where it says that.
     """
     if kind is not None:
-        mechanism: Mechanism = kind.design(budget, **{key: told[key] for key in kind.declared.scheme_facts}, **options)
+        mechanism: Mechanism = kind.design(budget, **{key: sizes[key] for key in kind.declared.scheme_facts}, **options)
         return mechanism
     assert budget is not None  # as keys have it of all that is asked
-    if "values" in told:
+    if "values" in sizes:
         return choose_for_points(
-            budget, points=told["values"], clients=told["clients"], is_silent=told["categories"] > told["values"]
+            budget, points=sizes["values"], clients=sizes["clients"], is_silent=sizes["categories"] > sizes["values"]
         )
-    return choose(budget, categories=told["categories"])
+    return choose(budget, categories=sizes["categories"])
