@@ -175,7 +175,7 @@ def loads(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], dict[str,
     def of(part: int) -> dict[str, Loaded]:
         entries, first, _ = TABLE[part]
         return loaded(
-            folder, first, {name: [word.replace("_runs", " runs") for word in name.split()] for name in entries}
+            folder, first, {name: [word.replace("from_runs", "from runs") for word in name.split()] for name in entries}
         )
 
     return of
