@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
-from dpcore.rounds.defaults import DEFAULT_DATA, DEFAULT_SCHEMES, warehouse_of
+from dpcore.rounds.defaults import DEFAULT_DATA, DEFAULT_SCHEME, DEFAULT_SCHEMES, warehouse_of
 from dpcore.rounds.settings import MOST_CLIENTS, Backfill, Cleanup, Collect, Round, Where, Which, options
 
 FORM = ConfigDict(extra="forbid", frozen=True)
@@ -78,7 +78,7 @@ class DryRunSettings(BaseModel):
 
     model_config = FORM
 
-    scheme: Path = Field(description="The scheme file (TOML), on the worker's machine.")
+    scheme: Path = Field(DEFAULT_SCHEME, description="The scheme file (TOML), on the worker's machine.")
     clients: int | None = Field(
         None, ge=1, le=MOST_CLIENTS, description="Respondents of a round. Default: the scheme's."
     )
@@ -86,7 +86,7 @@ class DryRunSettings(BaseModel):
     like: Path | None = Field(
         None, description="Draw respondents from this file of records, whose values are the truth."
     )
-    seed: int = Field(0, ge=0, description="Seed of the simulation.")
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of the simulation.")
 
 
 class NamedRound(form(Which, Where, leaving="warehouse")):
