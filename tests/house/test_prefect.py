@@ -42,7 +42,9 @@ def test_every_entrypoint_is_a_flow_for_the_pool_that_make_up_creates(deployment
 
 
 def test_every_flow_of_the_folder_is_deployed_once() -> None:
-    assert sorted(flow_of(deployment).name for deployment in DEPLOYMENTS) == sorted(flow.name for flow in FLOWS)
+    """But for dry runs, which a script calls: the UI of a team shows the flows of its rounds."""
+    deployed = sorted([*(flow_of(deployment).name for deployment in DEPLOYMENTS), "dry-runs"])
+    assert deployed == sorted(flow.name for flow in FLOWS)
 
 
 def test_schedules_are_named_and_in_utc() -> None:
