@@ -7,9 +7,8 @@ Modules:
     cli/: the command line `ldpflow`
     client: the client half: one record to one report
     collector/: the HTTP service that hands out schemes and takes reports
-    errors: the exceptions of dpcore and the range checks that raise them
+    errors: the exceptions of dpcore, the range checks that raise them, and the extras of an installation
     estimation/: estimates with uncertainty from aggregates
-    extras: what an installation has, and the extra that brings what it lacks
     functionals/: functionals of a density or a joint distribution, with their influence functions
     laboratory/: studies, benchmarks and reproductions, in a checkout only
     mechanisms/: local randomizers: client half, aggregator half, certificate
@@ -90,9 +89,11 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(module), name) if module else import_module(f"dpcore.{name}")
     except ModuleNotFoundError as error:
-        from dpcore.extras import reason
+        from dpcore.errors import installation
 
-        raise ModuleNotFoundError(f"dpcore.{name}: {reason(error) or error}", name=error.name) from None
+        if (remedy := installation(error.name or "")) is None:
+            raise
+        raise ModuleNotFoundError(f"{error}; {remedy}", name=error.name) from None
 
 
 def __dir__() -> list[str]:

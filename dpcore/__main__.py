@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from dpcore.extras import reason
+from dpcore.errors import installation
 
 
 def main(arguments: list[str] | None = None) -> Any:
@@ -15,9 +15,9 @@ def main(arguments: list[str] | None = None) -> Any:
 
         return command_line(arguments)
     except ModuleNotFoundError as error:
-        if (line := reason(error)) is None:
+        if (remedy := installation(error.name or "")) is None:
             raise
-        sys.stderr.write(f"ldpflow: {line}\n")
+        sys.stderr.write(f"ldpflow: {str(error.name).partition('.')[0]} is not installed; {remedy}\n")
         sys.exit(1)
 
 

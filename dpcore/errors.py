@@ -1,4 +1,5 @@
-"""Everything dpcore raises on purpose, one tree; and the checks of ranges that raise it, with one voice.
+"""Everything dpcore raises on purpose, one tree; the checks of ranges that raise it; and the extras that bring what an
+installation lacks.
 
 DPCoreError ── SchemeError ── SchemeMismatch, CalibrationError      (ours: the agreement is wrong)
             ├─ InvalidRecord, InvalidReport ── RefusedReport        (theirs: a record or bytes we cannot accept)
@@ -18,6 +19,19 @@ from fractions import Fraction
 from numbers import Integral
 
 _NUMBER = re.compile(r"[-+]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][-+]?\d{1,2})?|[-+]?\d{1,40}/\d{1,40}", re.ASCII)
+
+EXTRAS = {  # module -> the extra that brings it, as pyproject.toml lists them
+    **dict.fromkeys(("cryptography", "fsspec", "pandas", "pyarrow", "pydantic", "pywt"), "estimate"),
+    **dict.fromkeys(("rich", "scipy", "typer", "upath"), "estimate"),
+    **dict.fromkeys(("asyncpg", "duckdb", "jinja2", "markupsafe", "sqlalchemy"), "warehouse"),
+    **dict.fromkeys(("PIL", "matplotlib"), "charts"),
+    **dict.fromkeys(("fastapi", "h11", "prometheus_client", "starlette", "uvicorn"), "collector"),
+    **dict.fromkeys(("anyio", "httpx", "prefect"), "flows"),
+    **dict.fromkeys(("openpyxl", "pyreadstat"), "survey"),
+    "distributed": "dask",
+    "numba": "compiled",
+}
+_APART = {"compiled", "dask", "survey"}  # extras that `all` does not bring
 
 
 class DPCoreError(Exception):
@@ -82,6 +96,14 @@ class AlreadyLanded(WarehouseError):
 
 class StoreError(DPCoreError):
     """A collector's store cannot be read or written; what was to be kept was not, and what was kept stands."""
+
+
+def installation(module: str) -> str | None:
+    """Return how to install what a missing module is of, None where no extra brings it."""
+    extra = EXTRAS.get(module.partition(".")[0])
+    if extra is None:
+        return None
+    return f"run `pip install 'ldpflow[{extra}]'`" + ("" if extra in _APART else ", or 'ldpflow[all]' for all commands")
 
 
 def exact(**named: object) -> Fraction:

@@ -23,12 +23,14 @@ def simulate_rounds(settings: DryRunSettings) -> pd.DataFrame:
     scheme, rounds = Scheme.from_toml(settings.scheme), settings.rounds
     people = respondents_of(scheme, None if settings.like is None else wire.location(settings.like))
     progress = create_progress_artifact(0.0, key=key(scheme.name, "dry-runs-progress"), description="started")
-    summaries = []
+    estimates_by_round = []
     clients, random = settings.clients or scheme.clients, seeded(settings.seed)
     for estimates in simulated.dry_runs(scheme, people, clients, rounds, random):
-        summaries.append(estimates)
-        update_progress_artifact(progress, 100 * len(summaries) / rounds, f"{len(summaries)} of {rounds} rounds")
-    return simulated.summary(summaries)
+        estimates_by_round.append(estimates)
+        update_progress_artifact(
+            progress, 100 * len(estimates_by_round) / rounds, f"{len(estimates_by_round)} of {rounds} rounds"
+        )
+    return simulated.summary(estimates_by_round)
 
 
 @whole("dry-runs", hours=HOURS)

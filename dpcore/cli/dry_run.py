@@ -72,9 +72,8 @@ def dry_run(
     if error is not None:
         _show_clients(scheme, parsed, people, aim, error)
     if chart is not None:
-        wire.write_bytes(
-            wire.location(chart), _drawn(parsed, pd.concat(estimates_by_round, ignore_index=True), chart.suffix, number)
-        )
+        drawn = _drawn(parsed, pd.concat(estimates_by_round, ignore_index=True), result, chart.suffix, number)
+        wire.write_bytes(wire.location(chart), drawn)
         print(f"chart      {relative(str(chart))}")
 
 
@@ -104,18 +103,16 @@ def _show_clients(file: Path, scheme: Scheme, people: Any, text: str, error: flo
     print(f"{aim.attribute}, {aim.quantity}: a standard error of {error:g} needs {answer.clients:,} clients")
 
 
-def _drawn(scheme: Scheme, rounds: pd.DataFrame, ending: str, clients: int) -> bytes:
+def _drawn(scheme: Scheme, rounds: pd.DataFrame, result: pd.DataFrame, ending: str, clients: int) -> bytes:
     """The picture of everyone's estimates; of more than fit, the first."""
     from dpcore.results.plots import height_for, new_axes, png, svg
     from dpcore.results.plots.truth import plot_dry_runs
-    from dpcore.rounds.planning.dry_runs import lines, summary
+    from dpcore.rounds.planning.dry_runs import KEY, lines
 
-    rows = rounds[(rounds["given"] == "") & rounds["truth"].notna()]
-    keys = rows[["attribute", "quantity"]].drop_duplicates().head(_SHOWN)
-    rows = keys.merge(rows, on=["attribute", "quantity"])
-    names = [f"{line['attribute']}: {line['quantity']}" for line in lines(scheme, summary([rows]))]
-    rows = rows.assign(name=rows.groupby(["attribute", "quantity"], sort=False).ngroup().map(dict(enumerate(names))))
-    figure, axes = new_axes(height=height_for(len(keys)))
+    shown = result[(result["given"] == "") & result["truth"].notna()].head(_SHOWN)
+    names = [f"{line['attribute']}: {line['quantity']}" for line in lines(scheme, shown)]
+    rows = shown[KEY].assign(name=names).merge(rounds, on=KEY)
+    figure, axes = new_axes(height=height_for(len(shown)))
     subtitle = f"{clients:,} clients a round; estimates of all clients"
     plot_dry_runs(rows, axes, title=f"Dry runs of {scheme.name}", subtitle=subtitle)
     return png(figure) if ending == ".png" else svg(figure).encode()

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.errors import DPCoreError
+from dpcore.errors import DPCoreError, installation
 
 SETTING = "LDPFLOW_COMPILED"
 FEW = 4096  # clients of one call, below which nothing is gained
@@ -78,7 +78,7 @@ def _is_wanted(integers: int) -> bool:
 
 
 def _missing() -> DPCoreError:
-    return DPCoreError("compiled loops need numba, which is not installed; pip install 'ldpflow[compiled]'")
+    return DPCoreError(f"compiled loops need numba, which is not installed; {installation('numba')}")
 
 
 def _compiled(loop: Callable[..., Any]) -> Callable[..., Any]:

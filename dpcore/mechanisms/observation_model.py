@@ -2,8 +2,7 @@
 
 A frequency oracle yields, per category, the sum of a score with one mean for the true category and another for the rest.  A
 finite channel without that symmetry yields counts, multinomial around known mixtures of the input cells' probabilities.
-Additive noise yields averages of known features of the input cells plus noise of known variance.  Estimators support these
-three.
+Additive noise yields averages of known features of the input cells plus noise of known variance.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ People come in blocks of 65,536, each with a stream of its own, so that they are
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,8 +25,33 @@ Given = str | Mapping[str, float] | None
 PEOPLE = 1 << 21  # the stream people are drawn from; attributes' reports have 0, 1, 2, ..., the drawn units 2^20
 
 
+class Respondents(ABC):
+    """Simulated respondents whose truth is known: the probabilities of input cells follow from their distributions."""
+
+    @abstractmethod
+    def truth(self, attribute: str, given: Any = None) -> NumericLaw | PointsLaw:
+        """Return the law of a numeric attribute among those who answer: a density's, or of points."""
+
+    def cell_probabilities(
+        self, attribute: str, lower: float, upper: float, cells: int, given: str | None = None
+    ) -> np.ndarray:
+        """Return the probabilities, shape (cells,), of equal cells of [lower, upper]; they sum to one.
+
+        Mass outside [lower, upper] belongs to the first or last cell, as clipping puts it.
+        """
+        if cells < 1 or not lower < upper:
+            raise SchemeError(f"cells must be at least 1 and lower below upper, got {cells}, {lower}, {upper}")
+        cumulated = self.truth(attribute, given).below(np.linspace(lower, upper, cells + 1))
+        cumulated[0], cumulated[-1] = 0.0, 1.0
+        return np.diff(cumulated)
+
+    def range_probabilities(self, attribute: str, edges: Sequence[float], given: str | None = None) -> np.ndarray:
+        """Return the probabilities, shape (k + 1,), of the ranges between k increasing edges."""
+        return np.diff(self.truth(attribute, given).below(np.asarray(edges)), prepend=0.0, append=1.0)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Population:
+class Population(Respondents):
     """People whose truth is known.
 
     name: the scheme these people answer.
@@ -108,23 +134,6 @@ class Population:
         With one seeded source the people of a block are the same whoever asks and whatever was asked before.
         """
         return self._columns(size, random.spawn(PEOPLE, block))
-
-    def cell_probabilities(
-        self, attribute: str, lower: float, upper: float, cells: int, given: str | None = None
-    ) -> np.ndarray:
-        """Return the probabilities, shape (cells,), of equal cells of [lower, upper]; they sum to one.
-
-        Mass outside [lower, upper] belongs to the first or last cell, as clipping puts it.
-        """
-        if cells < 1 or not lower < upper:
-            raise SchemeError(f"cells must be at least 1 and lower below upper, got {cells}, {lower}, {upper}")
-        cumulated = self.truth(attribute, given).below(np.linspace(lower, upper, cells + 1))
-        cumulated[0], cumulated[-1] = 0.0, 1.0
-        return np.diff(cumulated)
-
-    def range_probabilities(self, attribute: str, edges: Sequence[float], given: str | None = None) -> np.ndarray:
-        """Return the probabilities, shape (k + 1,), of the ranges that k rising numbers part."""
-        return np.diff(self.truth(attribute, given).below(np.asarray(edges)), prepend=0.0, append=1.0)
 
     def probabilities(self, attribute: str, categories: Sequence[str], given: str | None = None) -> np.ndarray:
         """Return the probabilities of the categories, in their order, shape (k,).

@@ -15,7 +15,6 @@ from dpcore.errors import SchemeError
 from dpcore.populations import stated_distributions
 from dpcore.populations.base import Population
 from dpcore.populations.distributions import Beta, CategoricalLaw, Law, NumericLaw
-from dpcore.protocol.attribute import MISSING
 
 if TYPE_CHECKING:
     from dpcore.protocol.attribute import Attribute
@@ -76,8 +75,7 @@ def _within(table: Mapping[str, Any], name: str, group: str, groups: Mapping[str
     ):
         raise SchemeError(f"simulate.{name}.by must have tables of groups: {', '.join(groups)}")
     own = by.get(group, {})
-    rest = {} if own else {key: value for key, value in table.items() if key != "by"}
-    return {**rest, **own} | ({"missing": table["missing"]} if "missing" in table and not own.get("missing") else {})
+    return {key: value for key, value in table.items() if key == "missing" or (key != "by" and not own)} | own
 
 
 def _law(attribute: Attribute, table: Mapping[str, Any], group: int) -> Law:
@@ -85,7 +83,7 @@ def _law(attribute: Attribute, table: Mapping[str, Any], group: int) -> Law:
     stated = stated_distributions.law_of(attribute, table, lower, upper)
     if attribute.reads_numbers:
         return stated or NumericLaw(lower, upper, ((1.0, Beta(*_SHAPES[group % len(_SHAPES)], lower, upper)),))
-    answers = [category for category in attribute.categories if category != MISSING or attribute.missing != "category"]
+    answers = stated_distributions.answers_of(attribute)
     silent = stated_distributions.nonresponse(attribute, table, _NONRESPONSE)
     total = sum(1 / place for place in range(1, len(answers) + 1))
     shares = {category: 1 / place / total for place, category in enumerate(answers, 1)}

@@ -323,7 +323,7 @@ class PointsLaw:
 
     def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
         """Raise SchemeError: points have no density."""
-        return self.pdf(order)  # type: ignore[return-value]
+        raise SchemeError("values at points have no density")
 
     def clipped(self, lower: float, upper: float) -> PointsLaw:
         """Return the law of the values brought to [lower, upper]."""

@@ -26,7 +26,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from dpcore.errors import InvalidRecord
+from dpcore.errors import InvalidRecord, installation
 from dpcore.populations.dialect import DELIMITERS, Dialect, content_of, encoding_of, ending, header_of, resolved
 from dpcore.wire.files import location, opened
 
@@ -280,9 +280,7 @@ def _extra(package: str) -> Any:
     try:
         return import_module(package)
     except ImportError:
-        raise InvalidRecord(
-            f"{package} reads this format and is not installed; run `pip install 'ldpflow[survey]'`"
-        ) from None
+        raise InvalidRecord(f"{package} reads this format and is not installed; {installation(package)}") from None
 
 
 def _text(value: Any) -> str | None:

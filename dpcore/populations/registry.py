@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dpcore.errors import SchemeError
-from dpcore.populations.base import Population
+from dpcore.populations.base import Population, Respondents
 from dpcore.populations.consumer_expenditure import consumer_expenditure
 from dpcore.populations.default_population import default_population
 from dpcore.populations.dialect import Dialect
@@ -18,7 +18,7 @@ _BY_SCHEME: Mapping[str, Callable[[], Population]] = MappingProxyType({"consumer
 NAMES = tuple(_BY_SCHEME)
 
 
-def respondents_of(scheme: Scheme, like: Path | None = None, dialect: Dialect = Dialect()) -> Population | Resampled:
+def respondents_of(scheme: Scheme, like: Path | None = None, dialect: Dialect = Dialect()) -> Respondents:
     """Return the simulated respondents of a scheme.
 
     like: a file of records they are drawn from, written as `dialect` says.  Without one they are those that the scheme's

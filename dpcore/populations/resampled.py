@@ -12,7 +12,7 @@ import pyarrow as pa
 from dpcore._random import Source
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.functionals.group import Group
-from dpcore.populations.base import PEOPLE
+from dpcore.populations.base import PEOPLE, Respondents
 from dpcore.populations.dialect import Dialect
 from dpcore.populations.distributions import PointsLaw
 from dpcore.populations.records import read_blocks
@@ -21,7 +21,7 @@ from dpcore.protocol.records.blocks import BLOCK
 from dpcore.protocol.scheme import Scheme
 
 
-class Resampled:
+class Resampled(Respondents):
     """Records of a file as a population: every respondent is one of its rows, drawn uniformly.
 
     Raises InvalidRecord where the file cannot be read, holds no record, or one that no client of the scheme could report.
@@ -63,18 +63,6 @@ class Resampled:
             raise SchemeError(f"no record has a value of {attribute!r}")
         return PointsLaw.of(numbers, np.ones(len(numbers)))
 
-    def cell_probabilities(
-        self, attribute: str, lower: float, upper: float, cells: int, given: str | None = None
-    ) -> np.ndarray:
-        """Return the probabilities, shape (cells,), of equal cells of [lower, upper] with what is clipped to it."""
-        cumulated = self.truth(attribute, given).below(np.linspace(lower, upper, cells + 1))
-        cumulated[0], cumulated[-1] = 0.0, 1.0
-        return np.diff(cumulated)
-
-    def range_probabilities(self, attribute: str, edges: Sequence[float], given: str | None = None) -> np.ndarray:
-        """Return the probabilities, shape (k + 1,), of the ranges between k increasing edges."""
-        return np.diff(self.truth(attribute, given).below(np.asarray(edges)), prepend=0.0, append=1.0)
-
     def probabilities(self, attribute: str, categories: Sequence[str], given: str | None = None) -> np.ndarray:
         """Return the shares of the categories, in their order, shape (k,)."""
         return self._shares(self._places(attribute), len(categories), given)
@@ -102,8 +90,9 @@ class Resampled:
         return chosen
 
     def _places(self, attribute: str) -> np.ndarray:
+        """The place of every record's category; of a side of a joint attribute by itself."""
         one = self._asked[attribute]
-        return one.encode(self._table[one.column])
+        return self._cells[attribute] if attribute in self._cells else one.encode(self._table[one.column])
 
     def _numbers(self, attribute: str) -> np.ndarray:
         return np.asarray(self._table[self._asked[attribute].column], dtype=np.float64)

@@ -18,6 +18,7 @@ from dpcore.errors import SchemeError, check_one_of
 from dpcore.populations.distributions import Beta, CategoricalLaw, Component, Law, NumericLaw, PointsLaw, Truncated
 from dpcore.protocol.attribute import MISSING
 from dpcore.protocol.domain import dates
+from dpcore.protocol.syntax.keys import check_known
 
 if TYPE_CHECKING:
     from dpcore.protocol.attribute import Attribute
@@ -39,17 +40,22 @@ def law_of(attribute: Attribute, table: Mapping[str, Any], lower: float, upper: 
     """
     where = f"simulate.{attribute.name}"
     if attribute.reads_numbers:
-        _check_keys(where, table, ("distribution", "mixture", "values", "shares", *_all_parameters(), "missing", "by"))
+        check_known(table, ("distribution", "mixture", "values", "shares", *_all_parameters(), "missing", "by"), where)
         if "values" in table:
             return _points(where, attribute, table)
         if "mixture" in table or "distribution" in table:
             parts = _parts(where, attribute, table, lower, upper)
             ends = [end for _, part in parts for end in part.support()]
             return NumericLaw(min(ends), max(ends), parts)
-        _check_keys(where, table, ("missing", "by"))
+        check_known(table, ("missing", "by"), where)
         return None
-    _check_keys(where, table, ("shares", "missing", "by"))
+    check_known(table, ("shares", "missing", "by"), where)
     return _categories(where, attribute, table) if "shares" in table else None
+
+
+def answers_of(attribute: Attribute) -> list[str]:
+    """Return the categories but for the one of those who give no answer."""
+    return [name for name in attribute.categories if attribute.missing != "category" or name != MISSING]
 
 
 def nonresponse(attribute: Attribute, table: Mapping[str, Any], default: float) -> float:
@@ -70,21 +76,19 @@ def _parts(
         return ((1.0, _component(where, attribute, table, lower, upper)),)
     if not isinstance(table["mixture"], Sequence) or not all(isinstance(part, Mapping) for part in table["mixture"]):
         raise SchemeError(f"{where}.mixture must be a list of tables, each with weight and distribution")
-    weights = np.array([_number(f"{where}.weight", part.get("weight", 1), attribute, 0) for part in table["mixture"]])
+    weights = _shares(f"{where}.weight", [part.get("weight", 1) for part in table["mixture"]], attribute)
     parts = [
         _component(where, attribute, {key: value for key, value in part.items() if key != "weight"}, lower, upper)
         for part in table["mixture"]
     ]
-    if not weights.sum() > 0:
-        raise SchemeError(f"{where}.mixture must have a part with a weight above 0")
-    return tuple((float(weight), part) for weight, part in zip(weights / weights.sum(), parts, strict=True) if weight)
+    return tuple((float(weight), part) for weight, part in zip(weights, parts, strict=True) if weight)
 
 
 def _component(where: str, attribute: Attribute, table: Mapping[str, Any], lower: float, upper: float) -> Component:
     name = table.get("distribution")
     check_one_of(tuple(PARAMETERS), **{f"{where}.distribution": name})
     own = (*PARAMETERS[str(name)], *(_BOUNDS if name in ("beta", "uniform") else ()))
-    _check_keys(where, table, ("distribution", *own, "missing", "by"))
+    check_known(table, ("distribution", *own, "missing", "by"), where)
     if lacking := [key for key in PARAMETERS[str(name)] if key not in table]:
         raise SchemeError(f"{where}: {name} needs {', '.join(PARAMETERS[str(name)])}; {lacking[0]} is missing")
     parameters = {key: _number(f"{where}.{key}", table[key], attribute) for key in own if key in table}
@@ -100,21 +104,19 @@ def _component(where: str, attribute: Attribute, table: Mapping[str, Any], lower
 
 
 def _points(where: str, attribute: Attribute, table: Mapping[str, Any]) -> PointsLaw:
-    _check_keys(where, table, ("values", "shares", "missing", "by"))
+    check_known(table, ("values", "shares", "missing", "by"), where)
     values = table["values"]
     if not isinstance(values, list) or not 1 <= len(values) <= _MOST_POINTS:
         raise SchemeError(f"{where}.values must be a list of numbers")
     shares = table.get("shares", [1] * len(values))
     if not isinstance(shares, list) or len(shares) != len(values):
         raise SchemeError(f"{where}.shares must be a list with a share for each of the {len(values)} values")
-    mass = np.array([_number(f"{where}.shares", share, attribute, 0) for share in shares])
-    if not mass.sum() > 0:
-        raise SchemeError(f"{where}.shares must have one above 0")
-    return PointsLaw.of([_number(f"{where}.values", value, attribute) for value in values], mass)
+    points = [_number(f"{where}.values", value, attribute) for value in values]
+    return PointsLaw.of(points, _shares(f"{where}.shares", shares, attribute))
 
 
 def _categories(where: str, attribute: Attribute, table: Mapping[str, Any]) -> CategoricalLaw:
-    names = [name for name in attribute.categories if attribute.missing != "category" or name != MISSING]
+    names = answers_of(attribute)
     shares = table["shares"]
     if isinstance(shares, list) and len(shares) == len(names):
         shares = dict(zip(names, shares, strict=True))
@@ -122,10 +124,16 @@ def _categories(where: str, attribute: Attribute, table: Mapping[str, Any]) -> C
         raise SchemeError(
             f"{where}.shares must be a share for each of the {len(names)} categories, by name or in order"
         )
-    mass = np.array([_number(f"{where}.shares", shares.get(name, 0), attribute, 0) for name in names])
+    mass = _shares(f"{where}.shares", [shares.get(name, 0) for name in names], attribute)
+    return CategoricalLaw(tuple(names), tuple(mass.tolist()))
+
+
+def _shares(where: str, entries: Sequence[Any], attribute: Attribute) -> np.ndarray:
+    """Numbers of at least 0, in proportion to which the shares are, which sum to one."""
+    mass = np.array([_number(where, entry, attribute, 0) for entry in entries])
     if not mass.sum() > 0:
-        raise SchemeError(f"{where}.shares must have one above 0")
-    return CategoricalLaw(tuple(names), tuple((mass / mass.sum()).tolist()))
+        raise SchemeError(f"{where} must have one above 0")
+    return mass / mass.sum()
 
 
 def _number(where: str, value: Any, attribute: Attribute, least: float = -np.inf, most: float = np.inf) -> float:
@@ -148,9 +156,3 @@ def _is_date(value: Any) -> bool:
 
 def _all_parameters() -> tuple[str, ...]:
     return (*dict.fromkeys(key for own in PARAMETERS.values() for key in own), *_BOUNDS)
-
-
-def _check_keys(where: str, table: Mapping[str, Any], accepted: Sequence[str]) -> None:
-    for key in table:
-        if key not in accepted:
-            raise SchemeError(f"{where} has an unknown key {key!r}; accepted here are {', '.join(accepted)}")

@@ -132,7 +132,7 @@ class Run:
     def scheme(self) -> Scheme:
         return _scheme(wire.location(self.plan.scheme_file).read_text(encoding="utf-8"))
 
-    @property
+    @cached_property
     def respondents(self) -> Any:
         """The simulated respondents of a dry run."""
         from dpcore.populations.registry import respondents_of  # with scipy, which most steps do not need

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpcore.extras import EXTRAS
+from dpcore.errors import EXTRAS
 
 LACKING = """
 import sys

@@ -154,7 +154,7 @@ WRONG = {
     "[simulate.savings]\ndistribution = 'gamma'": "simulate.savings.distribution must be one of 'beta', 'lognormal'",
     "[simulate.savings]\ndistribution = 'normal'\nmean = 3": "normal needs mean, sd; sd is missing",
     "[simulate.savings]\ndistribution = 'normal'\nmean = 3\nsd = 0": "simulate.savings.sd must be above 0, got 0",
-    "[simulate.savings]\ndistribution = 'uniform'\nsigma = 1": "unknown key 'sigma'; accepted here are distribution, lower",
+    "[simulate.savings]\ndistribution = 'uniform'\nsigma = 1": "unknown key 'sigma'; accepted are distribution, lower",
     "[simulate.savings]\nmissing = 0.2": 'simulate.savings.missing needs missing = "category"',
     "[simulate.income]\nmissing = 2": "simulate.income.missing must be a number of at least 0 and at most 1, got 2",
     "[simulate.savings]\nvalues = [1, 2]\nshares = [1]": "a share for each of the 2 values",

@@ -349,6 +349,10 @@ CANNOT_BE_SENT = [
     (["nobody.jsonl", "out.jsonl", "--key", "key", "--person", "who"], "for every record whose it is"),
     (["numbered.jsonl", "out.jsonl", "--key", "key", "--person", "who"], "whole numbers without a point"),
     (["numbered.parquet", "out.jsonl", "--key", "key", "--person", "who"], "whole numbers without a point"),
+    (
+        ["zeros.jsonl", "out.jsonl", "--key", "key", "--person", "who"],
+        "numbers with leading zeros and of several lengths",
+    ),
     (["one.jsonl", "out.jsonl", "--tokens"], "--key FILE"),
     (["one.jsonl", "out.jsonl", "--ledger", "l"], "--budget EPSILON"),
     (["one.jsonl", "out.jsonl", "--ledger", "l", "--budget", "much"], "much"),
@@ -364,6 +368,7 @@ def test_what_cannot_be_sent_is_one_line_and_nothing_is_written(here: Path) -> N
     records(here, "bad", [*PEOPLE[:1], PEOPLE[1] | {"colour": "a secret"}])
     records(here, "nobody", [PEOPLE[0] | {"who": None}])
     records(here, "numbered", [PEOPLE[0] | {"who": 7}, PEOPLE[1] | {"who": 8.0}])
+    records(here, "zeros", [PEOPLE[0] | {"who": "7"}, PEOPLE[1] | {"who": "07"}])
     pd.DataFrame(PEOPLE).assign(who=[7.0, 8.0, 9.5]).to_parquet(here / "numbered.parquet")
     (here / "cut.jsonl").write_text('{"side": "left"', encoding="utf-8")
     (here / "open").write_text(tokens.to_text(bytes(range(32))), encoding="utf-8")

@@ -163,7 +163,7 @@ def _check_people(people: Sequence[Any], column: str, records: Path, first: int)
             "there would be two, with a ledger each"
         )
     numbers = [person for person in spelled if person.isdecimal()]
-    if any(person[0] == "0" < person for person in numbers) and len(set(map(len, numbers))) > 1:
+    if any(person[0] == "0" and len(person) > 1 for person in numbers) and len(set(map(len, numbers))) > 1:
         raise InvalidRecord(
             f"column {column!r} of {records} has numbers with leading zeros and of several lengths; write all at one length: a "
             "person who is 7 here and 07 there would be two, with a ledger each"
