@@ -123,7 +123,8 @@ PEAK_MASS = 0.02
 LATTICE_SHARES = np.array([0.2, 0.5, 1.0])
 COARSE_LATTICE = 8
 
-# -- Numerical tolerances and grids: estimates do not depend on them ----------------------------------------------------
+# -- Numerical tolerances, grids and limits of searches: fine or large enough -------------------------------------------
+# A figure says what a number of this section was compared with; most have none, and were not halved and doubled.
 
 # Guards against division by zero.
 TINY = 1e-300

@@ -73,7 +73,7 @@ class ExpectationMaximization(DensityEstimator):
         joint = maximize(model, tables, self.smoothing, response=pair.response).T
 
         def one(place: int, group: Group) -> DensityEstimate:
-            law = joint[place] / max(float(joint[place].sum()), 1e-300)
+            law = joint[place] / max(float(joint[place].sum()), constants.TINY)
             return self._estimate(described, model, tables, pair.inverse[place], law, group)
 
         return one

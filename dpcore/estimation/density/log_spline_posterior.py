@@ -115,7 +115,7 @@ class Posterior:
         """Relative standard error of the density, root mean square over the respondents: sqrt of int var f / f."""
         middles = (self.grid[1:] + self.grid[:-1]) / 2
         errors, f = confidence_bands.standard_errors(self.features(middles), self.covariance), self.density.pdf(middles)
-        return float(np.sqrt(np.sum(errors**2 / np.maximum(f, 1e-300)) * self.density.width / len(middles)))
+        return float(np.sqrt(np.sum(errors**2 / np.maximum(f, constants.TINY)) * self.density.width / len(middles)))
 
     def along(self, influence: Influence) -> np.ndarray:
         """Return the derivative of a functional by each parameter, (D,)."""

@@ -44,7 +44,7 @@ def assess(likelihood: Likelihood, density: DensityOnInterval) -> Discreteness:
 
     def preferred(expected: np.ndarray) -> np.ndarray:
         """Log-likelihood of expected values, (m, S), less that of the fit."""
-        return np.array([likelihood.log_likelihood(row) for row in np.maximum(expected, 1e-300)]) - fitted
+        return np.array([likelihood.log_likelihood(row) for row in np.maximum(expected, constants.TINY)]) - fitted
 
     def gains(laws: np.ndarray) -> np.ndarray:
         """Log-likelihood of each distribution, (cells, m), less that of the fit."""

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from dpcore.errors import SchemeError
+from dpcore.estimation import constants
 
 Deviations = float | np.ndarray  # standard errors to either side of a curve, the same at all points or each its own
 
@@ -114,7 +115,7 @@ class Sample:
     @property
     def effective_n(self) -> float:
         """Number of reports with known category of the same precision as the group's: n P(c)^2 / E w^2."""
-        return float(self.n) if self.weights is None else (max(0.0, self.size) / max(self.error, 1e-300)) ** 2
+        return float(self.n) if self.weights is None else (max(0.0, self.size) / max(self.error, constants.TINY)) ** 2
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def of_space(likelihood: Likelihood, law: np.ndarray, masses: np.ndarray) -> Goo
     seen = likelihood.expected(np.column_stack([masses @ massless(total), inside])) * scale[:, None]
     residual = residual - seen[:, -1]
     axes, values, _ = np.linalg.svd(seen[:, :-1], full_matrices=False)
-    axes = axes[:, values > constants.RANK_TOLERANCE * max(values.max(initial=0.0), 1e-300)]
+    axes = axes[:, values > constants.RANK_TOLERANCE * max(values.max(initial=0.0), constants.TINY)]
     return _judged(residual - axes @ (axes.T @ residual), np.ones(axes.shape[1]), number)
 
 

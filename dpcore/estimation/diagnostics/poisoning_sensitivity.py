@@ -175,7 +175,7 @@ def group_averaged(mechanism: Mechanism, tables: np.ndarray, inverse: np.ndarray
     by_table = [_by_level(mechanism, table, 0.0) for table in tables]  # numeric attributes count their own reports
     counted, law = np.array([counts for counts, _ in by_table]), by_table[0][1]
     n, reports = float(counted.sum()), inverse @ counted
-    factor = float(np.abs(inverse).max()) * n / max(float(reports.sum()), 1e-300)
+    factor = float(np.abs(inverse).max()) * n / max(float(reports.sum()), constants.TINY)
     return Averaged(mechanism, inverse @ tables, reports, law, round(n), clients, factor)
 
 

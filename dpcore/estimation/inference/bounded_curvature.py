@@ -99,7 +99,7 @@ class Assumed:
         tests.estimation.inference.test_assumption_power`).
         """
         simulated, observed = self._gains(self._simulated[0]), self._gains(self.smooth_class.score[None])
-        spread = np.maximum(simulated.std(axis=1, keepdims=True), 1e-300)
+        spread = np.maximum(simulated.std(axis=1, keepdims=True), constants.TINY)
         away = (np.hstack([observed, simulated]) - simulated.mean(axis=1, keepdims=True)) / spread
         most = away.max(axis=0)
         return Evidence(

@@ -84,7 +84,7 @@ def quadratic(
     # The slope at the estimate contains the noise twice, which is removed
     slope, second = linear + 2 * square @ estimated, 2 * float(np.sum(square**2 * np.outer(variance, variance)))
     first = float(np.sum(slope**2 * variance))
-    slope = slope * np.sqrt(max(first - 2 * second, 0.0) / max(first, 1e-300))
+    slope = slope * np.sqrt(max(first - 2 * second, 0.0) / max(first, constants.TINY))
     law = error_law(slope, square, np.diag(variance))
     tail = (1 - constants.SMALL) * (1 - confidence) / 2
     least, most = region.range(linear * (1 - shrunk), square * (1 - np.outer(shrunk, shrunk)))

@@ -44,7 +44,7 @@ class Linear:
 
     def half(self, confidence: float) -> np.ndarray:
         """Return half the length of the intervals, (n,): sd cv(bias / sd)."""
-        least = np.maximum(self.deviation, 1e-300)
+        least = np.maximum(self.deviation, constants.TINY)
         ratio = np.minimum(self.bias / least, constants.MAX_BIAS)
         over = self.bias - ratio * least  # of a bias that is more than that
         return np.asarray(least * np.sqrt(scipy.special.chndtrix(confidence, 1, ratio**2)) + over)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimation import constants
 from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.functionals.group import Group
 
@@ -80,5 +81,5 @@ def left_inverse(matrix: np.ndarray) -> np.ndarray:
         raise NotEstimable("the channel has the same outputs for some categories: their frequencies are not identified")
     if outputs == inputs:
         return np.asarray(np.linalg.inv(matrix))
-    weighted = matrix / np.maximum(matrix.mean(axis=1), 1e-300)[:, None]
+    weighted = matrix / np.maximum(matrix.mean(axis=1), constants.TINY)[:, None]
     return np.asarray(np.linalg.solve(matrix.T @ weighted, weighted.T))

@@ -152,9 +152,9 @@ def with_margins(table: np.ndarray, margins: Margins) -> np.ndarray:
     """Return the table with rows and columns scaled alternately to these sums [DemingStephan1940]."""
     f, g = margins
     for _ in range(constants.MARGIN_PASSES):
-        table = table * (f / np.maximum(table.sum(axis=1), 1e-300))[:, None]
+        table = table * (f / np.maximum(table.sum(axis=1), constants.TINY))[:, None]
         sums = table.sum(axis=0)
-        table = table * (g / np.maximum(sums, 1e-300))
+        table = table * (g / np.maximum(sums, constants.TINY))
         if np.max(np.abs(sums - g)) < constants.MARGIN_TOLERANCE:
             break
     return table

@@ -169,13 +169,13 @@ class _Counted(Strata):
     @cached_property
     def _weight(self) -> np.ndarray:
         """W of each output's level, (S,)."""
-        return np.maximum(self._level @ (self._level.T @ (self.weights.values @ self.statistics)), 1e-300)
+        return np.maximum(self._level @ (self._level.T @ (self.weights.values @ self.statistics)), constants.TINY)
 
     def _added(self, G: np.ndarray) -> np.ndarray:
         """u of each output, (m, S)."""
         shares = self.weights.values @ self.statistics / self._weight
         added: np.ndarray = (G - (G * shares) @ self._level @ self._level.T) / self._weight
-        return np.where(self._weight > 1e-300, added, 0.0)
+        return np.where(self._weight > constants.TINY, added, 0.0)
 
     def squares(self, G: np.ndarray) -> np.ndarray:
         return np.asarray(self._added(G) ** 2 @ self.statistics.T)
@@ -250,7 +250,7 @@ class _Noisy(Strata):
     def _blocks(self) -> tuple[np.ndarray, np.ndarray]:
         """Reports of each cell and block, (C, B), and W of each block, (B,)."""
         reports = np.array([self.model.split(cell)[0] for cell in self.statistics])
-        return reports, np.maximum(self.weights.values @ reports, 1e-300)
+        return reports, np.maximum(self.weights.values @ reports, constants.TINY)
 
     def _by_block(self, G: np.ndarray) -> list[np.ndarray]:
         """The part of the weights, (m, S), of each block, (m, K_b), without the counts of reports."""
