@@ -118,7 +118,7 @@ def test_a_worker_carries_out_a_run_that_somebody_asked_for_and_its_log_is_shown
     run = start(port, scheme=households_file, data=tmp_path / "data", clients=20_000, round="asked")
     found = ended(port, run)
     assert (found["type"], found["name"]) == ("COMPLETED", "Completed")
-    assert found["message"].startswith("20,000 reports counted, 0 refused; all ")
+    assert found["message"].startswith("20,000 reports counted, 0 rejected; all ")
     assert (tmp_path / "data" / "warehouse.duckdb").exists()
     wanted = {"logs": {"flow_run_id": {"any_": [run]}}}
     said = soon(lambda: [line["message"] for line in ask(port, "/api/logs/filter", wanted)])
