@@ -119,7 +119,13 @@ def test_the_pages_of_a_round_tell_all_of_it(
     )
 
     tab.visit(f"{home}/artifacts/artifact/{front}", until="Where it is", height=1900)
-    for text in ("Checks", "rejected share", "Rejected reports", "epsilon in all 2 rounds since 2026-11-20", "ε = 10.2"):
+    for text in (
+        "Checks",
+        "rejected share",
+        "Rejected reports",
+        "epsilon in all 2 rounds since 2026-11-20",
+        "ε = 10.2",
+    ):
         assert text in tab.text(), text
     tab.screenshot(screenshots / "round.png", whole=False)
 

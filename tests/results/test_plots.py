@@ -188,7 +188,9 @@ def test_frequencies_are_bars_from_zero_with_interval_and_truth():
 def test_a_functional_row_is_measured_by_its_own_interval():
     _, axes = new_axes(height=height_for(3))
     plot_functional(functional(truth=[61_669.0, 90_000.0, np.nan]), axes, unit="USD")
-    assert line(axes, "true value").get_xdata() == pytest.approx([1], abs=2e-3)  # on the upper end of the mean's interval
+    assert line(axes, "true value").get_xdata() == pytest.approx(
+        [1], abs=2e-3
+    )  # on the upper end of the mean's interval
     arrows = [found for found in axes.get_lines() if found.get_marker() == ">" and len(found.get_xdata())]
     assert [found.get_ydata().tolist() for found in arrows] == [[1]]  # the median's truth lies far outside
     assert line(axes, "estimate").get_ydata().tolist() == [0, 1]

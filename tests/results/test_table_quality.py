@@ -79,7 +79,10 @@ FAULTS = [
     (_set("budgets", "charges", 10, lambda rows: rows["attribute"] == "income"), "every counted report was charged"),
     (_set("comparisons", "low", 1e9), "low <= difference <= high"),
     (_set("comparisons", "correlation", -1.5), "correlation is between -1 and 1"),
-    (_set("truths", "value", 3.5, lambda rows: rows["quantity"] == "frequency(urban)"), "proportions are between 0 and 1"),
+    (
+        _set("truths", "value", 3.5, lambda rows: rows["quantity"] == "frequency(urban)"),
+        "proportions are between 0 and 1",
+    ),
 ]
 
 
