@@ -150,7 +150,7 @@ def test_a_failed_check_is_seen_in_the_state_of_a_round_that_landed_and_tells_th
     found = ended(port, run)
     assert (found["type"], found["name"]) == ("COMPLETED", "ChecksFailed")
     assert "1 of " in found["message"]
-    assert "clients: 20,000 reports; the round before it had 60,000" in found["message"]
+    assert "clients: 20,000 reports; 60,000 in the previous round" in found["message"]
     assert "✗ 1 of " in artifacts(port, run)["consumer-expenditure-round"]["data"]
     message, *_ = soon(lambda: [one for one in told[1] if one["url"].endswith(run)])
     assert (message["state"], message["message"]) == ("ChecksFailed", found["message"])

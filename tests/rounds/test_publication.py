@@ -103,10 +103,10 @@ def test_remembered_answers_without_tokens_are_named_by_the_condition_alone(sche
     assert first.id != again.id
     assert told(scheme, 1000, monkeypatch=monkeypatch).whole is not None
     assert "not memoized" in CONDITION
-    assert "drawn anew" in CONDITION_OF_PAGE
+    assert "fresh noise" in CONDITION_OF_PAGE
     assert Publication(memoized=True).refusals
     with open_for_reading(fresh) as connection:
         ((comment,),) = connection.execute(
             "select comment from duckdb_columns() where table_name = 'budgets' and column_name = 'published_epsilon'"
         ).fetchall()
-    assert "answers that clients remember" in comment
+    assert "memoized answers without tokens" in comment

@@ -68,7 +68,7 @@ comment on column budgets.known_charges is 'number of charges of clients that se
 comment on column budgets.known_clients is 'number of clients that sent a token; clients without a token cannot be told apart from each other';
 comment on column budgets.most_charges is 'largest number of charges of a client with a token in this run; 0 if no client sent a token';
 comment on column budgets.delta is 'delta of one charge, the probability that Gaussian noise exceeds epsilon; 0 for other noise';
-comment on column budgets.published_epsilon is 'central epsilon by shuffling of one answer, in natural-log units: the privacy loss to somebody who sees published aggregates only, if raw reports are deleted and each report has fresh noise; it never replaces epsilon; null if schemes.unpublished gives a reason, and before version 33';
+comment on column budgets.published_epsilon is 'central epsilon by shuffling of one answer, in natural-log units: the privacy loss to somebody who sees published aggregates only, if raw reports are deleted and each report has fresh noise (a round cannot detect memoized answers without tokens); it never replaces epsilon; null if schemes.unpublished gives a reason, and before version 33';
 comment on column budgets.published_delta is 'delta of published_epsilon, a probability';
 comment on column budgets.published_least is 'lower bound on the privacy loss of published aggregates: the epsilon that a known attack attains in the same group at published_delta, in natural-log units; its ratio to published_epsilon shows how tight the bound is; 0 if no attack is known; null if published_epsilon is null, and before version 34';
 
