@@ -85,7 +85,7 @@ def _estimates(title: str, sections: list[Section]) -> list[str]:
     remarks += [
         f"{section.title}: {sentence}"
         for section in sections
-        for sentence in (section.selection, section.groups_selection, *(one.sentence for one in section.said))
+        for sentence in (section.selection, section.groups_selection, *(part.sentence for part in section.alternatives))
         if sentence
     ]
     return [_table(title, columns, rows, has_sections=True), *notes, *remarks, *coverage]

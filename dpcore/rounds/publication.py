@@ -14,14 +14,14 @@ import pandas as pd
 from dpcore.privacy.shuffling.condition import FEWEST, Publication
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.results import warehouse
-from dpcore.results.tables.spending import Known
+from dpcore.results.tables.spending import TokenCharges
 from dpcore.rounds.run import Run
 
 if TYPE_CHECKING:
     from dpcore.audit.publication import Crowd
 
 
-def revealed(run: Run, aggregate: Aggregate, parts: Sequence[Aggregate], known: Mapping[str, Known]) -> Crowd:
+def revealed(run: Run, aggregate: Aggregate, parts: Sequence[Aggregate], known: Mapping[str, TokenCharges]) -> Crowd:
     """Return what publishing the round tells of one of its people.
 
     parts: the aggregates of batches as they came.  known: what tokens show of them.

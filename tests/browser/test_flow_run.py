@@ -93,7 +93,7 @@ def test_the_first_scheduled_round_is_seen_finishing(
     for shown in (
         "consumer-expenditure-estimates",
         "consumer-expenditure-progress",
-        "50,000 reports counted, 0 refused",
+        "50,000 reports counted, 0 rejected",
     ):
         assert shown in tab.text()
     tab.screenshot(screenshots / "flow_run_artifacts.png", whole=False)
@@ -119,18 +119,24 @@ def test_the_pages_of_a_round_tell_all_of_it(
     )
 
     tab.visit(f"{home}/artifacts/artifact/{front}", until="Where it is", height=1900)
-    for text in ("Checks", "rejected share", "Refused reports", "in all 2 rounds since 2026-11-20", "ε = 10.2"):
+    for text in (
+        "Checks",
+        "rejected share",
+        "Rejected reports",
+        "epsilon in all 2 rounds since 2026-11-20",
+        "ε = 10.2",
+    ):
         assert text in tab.text(), text
     tab.screenshot(screenshots / "round.png", whole=False)
 
-    tab.visit(f"{home}/artifacts/artifact/{income}", until="Numbers of groups", height=1900)
+    tab.visit(f"{home}/artifacts/artifact/{income}", until="Estimates by group", height=1900)
     assert tab.evaluate(f"{PICTURES}.length") == 2
     assert tab.evaluate(f"{PICTURES}.every(one => one.complete && one.naturalWidth > 300)")
     assert "before it round 2026-11-20" in tab.text()
     tab.screenshot(screenshots / "attribute.png", whole=False)
 
-    tab.visit(f"{home}/artifacts/artifact/{estimates}", until="Expenditure", height=1900)
-    for heading in ("attribute", "quantity", "estimate", "interval", "truth"):
+    tab.visit(f"{home}/artifacts/artifact/{estimates}", until="expenditure", height=1900)
+    for heading in ("attribute", "quantity", "estimate", "interval", "true value"):
         assert heading in tab.text()
     tab.screenshot(screenshots / "estimates.png", whole=False)
 

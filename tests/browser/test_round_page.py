@@ -108,7 +108,7 @@ def test_pointing_at_a_picture_shows_the_row_of_its_table(page: Path, tmp_path: 
             told = tab.evaluate(f"{tip}.innerText").splitlines()
             assert told[0].startswith(expected), told
             assert any(re.search(r"\d to \d", line) for line in told), told
-            assert any(line.startswith("truth") for line in told), told
+            assert any(line.startswith("true value") for line in told), told
             inside = tab.evaluate(f"(box => box.left >= 0 && box.right <= innerWidth)({tip}.getBoundingClientRect())")
             assert inside
             tab.do("Input.dispatchKeyEvent", type="keyDown", key="Escape")

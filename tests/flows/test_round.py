@@ -93,11 +93,11 @@ def test_the_flow_gives_the_same_bits_as_the_command_and_shows_what_it_found(
     shown = {artifact.key: artifact for artifact in artifacts_of(plan.flow_run_id)}
     assert {"consumer-expenditure-estimates", "consumer-expenditure-progress"} <= set(shown)
     assert float(shown["consumer-expenditure-progress"].data) == 100
-    assert '"attribute": "Income", "quantity": "mean"' in str(shown["consumer-expenditure-estimates"].data)
+    assert '"attribute": "income", "quantity": "mean"' in str(shown["consumer-expenditure-estimates"].data)
     for attribute in ("income", "urban-rural"):
         assert "](data:image/svg+xml;base64," in str(shown[f"consumer-expenditure-{attribute}"].data)
     front = shown["consumer-expenditure-round"]
-    assert front.description.startswith("200,000 reports counted, 0 refused; ")
+    assert front.description.startswith("200,000 reports counted, 0 rejected; ")
     assert "# Consumer expenditure, round 2026-11-20" in str(front.data)
 
 

@@ -118,7 +118,7 @@ def test_a_worker_carries_out_a_run_that_somebody_asked_for_and_its_log_is_shown
     run = start(port, scheme=households_file, data=tmp_path / "data", clients=20_000, round="asked")
     found = ended(port, run)
     assert (found["type"], found["name"]) == ("COMPLETED", "Completed")
-    assert found["message"].startswith("20,000 reports counted, 0 refused; all ")
+    assert found["message"].startswith("20,000 reports counted, 0 rejected; all ")
     assert (tmp_path / "data" / "warehouse.duckdb").exists()
     wanted = {"logs": {"flow_run_id": {"any_": [run]}}}
     said = soon(lambda: [line["message"] for line in ask(port, "/api/logs/filter", wanted)])
@@ -150,7 +150,7 @@ def test_a_failed_check_is_seen_in_the_state_of_a_round_that_landed_and_tells_th
     found = ended(port, run)
     assert (found["type"], found["name"]) == ("COMPLETED", "ChecksFailed")
     assert "1 of " in found["message"]
-    assert "clients: 20,000 reports; the round before it had 60,000" in found["message"]
+    assert "clients: 20,000 reports; 60,000 in the previous round" in found["message"]
     assert "✗ 1 of " in artifacts(port, run)["consumer-expenditure-round"]["data"]
     message, *_ = soon(lambda: [one for one in told[1] if one["url"].endswith(run)])
     assert (message["state"], message["message"]) == ("ChecksFailed", found["message"])

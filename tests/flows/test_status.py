@@ -195,7 +195,7 @@ def test_the_newest_round_is_told_with_its_checks(
     shutil.copy(by_command.parents[1] / "warehouse.duckdb", folder / "data/var/warehouse.duckdb")
     last, checks, spent = status._round(Project.of(), None)
     assert last.said.startswith("2026-11-20 of consumer_expenditure, landed ")
-    assert "200,000 reports counted, 0 refused" in last.said
+    assert "200,000 reports counted, 0 rejected" in last.said
     assert checks.is_well
     assert "in 1 round" in spent.said
     found = pages.newest(folder / "data/var/warehouse.duckdb")

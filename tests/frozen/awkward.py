@@ -24,7 +24,7 @@ import dpcore as dp
 from dpcore import wire
 from dpcore.results import warehouse
 from dpcore.results.pages.content import gather
-from dpcore.results.pages.odds import told_of
+from dpcore.results.pages.odds import odds_of
 from dpcore.results.pages.pictures import Picture
 from dpcore.results.pages.template import fill
 from dpcore.results.plots.attribute import attribute_figures
@@ -133,7 +133,7 @@ def _found(folder: Path, file: Path, names: dict[str, str]) -> behaviour.Documen
     run = rounds[-1][0]
     with warehouse.reader(file) as asked:
         content = gather(asked, run)
-        content["odds"] = told_of(content["run"], content["spent"], "en")
+        content["odds"] = odds_of(content["run"], content["spent"], "en")
         tables = {name: asked(f"from {name} where run_id = '{run}'") for name in _DRAWN}
     units = {row["attribute"]: row["unit"] for row in content["promises"]}
     drawn: list[list[Any]] = []

@@ -49,8 +49,8 @@ def test_the_front_page_sums_up_what_landed_rounds_have_spent(landed: Path, simu
 def test_the_headline_counts_reports_and_checks(landed: Path) -> None:
     found = pieces_of(landed, "health_insurance")
     run = query(landed, "select * from latest_runs where scheme = 'health_insurance'").iloc[0]
-    assert found.headline.startswith(f"{run['accepted']:,} reports counted, 2 refused; ")
-    assert "| 2 |" in found.front.split("## Refused reports")[1]
+    assert found.headline.startswith(f"{run['accepted']:,} reports counted, 2 rejected; ")
+    assert "| 2 |" in found.front.split("## Rejected reports")[1]
 
 
 @pytest.mark.slow
@@ -130,11 +130,11 @@ def test_what_was_refused_is_short_in_tables_and_whole_on_its_page(landed: Path,
         assert "refused" in {row[column] for row in rows}
         assert max(len(line) for row in rows for cell in row.values() for line in cell.split("<br>")) < 50
     page = found.attributes["income"]
-    assert page.count("## Refused") == 1
+    assert page.count("## Not available") == 1
     for what in ("mean", "mean, urban rural: urban", "mean, urban − rural", f"mean since {since}"):
-        assert f"\n- **{what}**: {why.strip()}\n" in page.split("## Refused")[1]
-    assert why.strip() not in page.split("## Refused")[0]
-    assert "## Refused" not in found.attributes["race"]
+        assert f"\n- **{what}**: {why.strip()}\n" in page.split("## Not available")[1]
+    assert why.strip() not in page.split("## Not available")[0]
+    assert "## Not available" not in found.attributes["race"]
 
 
 @pytest.mark.parametrize(

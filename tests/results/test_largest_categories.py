@@ -207,7 +207,7 @@ def test_the_picture_of_the_largest_draws_an_equal_share_and_simultaneous_interv
     figure = attribute_figures("word", {"frequencies": shares()})["word"]
     (axes,) = figure.axes
     texts = [text.get_text() for text in axes.texts]
-    assert axes.get_title(loc="left") == "Shares of word: the 30 largest of 40"
+    assert axes.get_title(loc="left") == "Proportions of word: the 30 largest of 40"
     assert "frequency  ·  simultaneous 95 % interval\nnone differs significantly from an equal share" in texts
     entries = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     assert entries["equal share"].get_xdata()[0] == pytest.approx(2.5)
@@ -218,7 +218,7 @@ def test_the_picture_of_the_largest_draws_an_equal_share_and_simultaneous_interv
 def test_the_picture_of_groups_says_that_it_shows_the_largest() -> None:
     rows = pd.concat([shares(given="sex=f"), shares(given="sex=m")], ignore_index=True)
     (axes,) = attribute_figures("word", {"frequencies": rows})["word_by_sex"].axes
-    assert axes.get_title(loc="left") == "Shares of word by sex: the 30 largest of 40"
+    assert axes.get_title(loc="left") == "Proportions of word by sex: the 30 largest of 40"
     assert any("simultaneous 95 % interval\nnone differs" in text.get_text() for text in axes.texts)
 
 

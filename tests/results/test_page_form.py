@@ -112,10 +112,10 @@ def test_tables_have_heads_and_captions_and_pictures_have_words(page: str) -> No
 
 def test_a_trend_has_every_round_that_told_the_number_and_the_previous_round_is_named(page: str) -> None:
     text = Page(page).text
-    assert "The previous round is r1, which landed 2026-11-20 06:31 UTC . Small pictures" in text
-    assert "the last 3 rounds, this one at the dot" in text
-    assert "2 rounds: first 5.0 in r0; least 5.0 in r0; most 7.0 in r2; last 7.0 in r2 2 of 3" in text
-    assert "3 rounds: first 50 % in r0; least 50 % in r0; most 50 % in r2; last 50 % in r2" in text
+    assert "The previous round is r1; it landed 2026-11-20 06:31 UTC . The small charts" in text
+    assert "the last 3 rounds. The dot is this round" in text
+    assert "2 rounds: first 5.0 in r0; minimum 5.0 in r0; maximum 7.0 in r2; last 7.0 in r2 2 of 3" in text
+    assert "3 rounds: first 50 % in r0; minimum 50 % in r0; maximum 50 % in r2; last 50 % in r2" in text
     assert "This round minus round r1, which landed 2026-11-20 06:31 UTC ." in text
 
 
@@ -123,7 +123,7 @@ def test_a_trend_has_every_round_that_told_the_number_and_the_previous_round_is_
 def test_the_trend_of_an_earlier_round_ends_with_it(three_rounds: Path, tmp_path: Path) -> None:
     publish(three_rounds, tmp_path / "earlier.html", round_="r1")
     text = Page((tmp_path / "earlier.html").read_text(encoding="utf-8")).text
-    assert "2 rounds: first 50 % in r0; least 50 % in r0; most 50 % in r1; last 50 % in r1" in text
+    assert "2 rounds: first 50 % in r0; minimum 50 % in r0; maximum 50 % in r1; last 50 % in r1" in text
     assert "r2" not in text.partition("SQL")[0]
 
 

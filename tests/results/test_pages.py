@@ -158,7 +158,7 @@ def test_privacy_is_stated_whole(pages: dict[str, str], landed: Path) -> None:
     assert "What leaves a device." in text
     records = Page(pages["health_insurance"]).text
     assert "The operating system of each device." in records
-    assert "These people are simulated" not in records
+    assert "clients are simulated, so" not in records
     assert ">truth<" in pages["consumer_expenditure"]
     assert ">truth<" not in pages["health_insurance"]
 
@@ -196,10 +196,10 @@ def two_schemes(created: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 @pytest.mark.parametrize(
     ("file", "asked", "message"),
     [
-        ("a.txt", {}, r"a page is a \.html or a \.htm file, got 'a.txt'"),
-        ("a.html", {"round_": "2026-11-17"}, "no landed round '2026-11-17'; the latest of 3 are 2026-11-18, "),
-        ("a.html", {"scheme": "nobody"}, "no round of scheme 'nobody'; it has schemes consumer_expenditure, health"),
-        ("a.html", {"round_": "2026-11-20"}, "has landed for 2 schemes, .*; name one with --scheme"),
+        ("a.txt", {}, "not an HTML file"),
+        ("a.html", {"round_": "2026-11-17"}, "no landed round '2026-11-17'; the latest of its 3 are 2026-11-18, "),
+        ("a.html", {"scheme": "nobody"}, "no round of scheme 'nobody'; its schemes are consumer_expenditure, health"),
+        ("a.html", {"round_": "2026-11-20"}, "has landed for 2 schemes, .*; add --scheme"),
     ],
 )
 def test_what_cannot_be_published_is_one_line(
@@ -217,7 +217,7 @@ def test_a_warehouse_without_a_round_or_of_newer_code_is_refused(tmp_path: Path)
         publish(path, tmp_path / "a.html")
     with open_for_writing(path):
         pass
-    with pytest.raises(WarehouseError, match="holds no landed round yet"):
+    with pytest.raises(WarehouseError, match="no round has landed yet"):
         publish(path, tmp_path / "a.html")
     with open_for_writing(path) as connection:
         connection.execute(
@@ -294,7 +294,7 @@ def test_a_round_of_older_code_with_hostile_names_is_a_whole_page(fresh: Path, t
     with reader(fresh) as ask:
         assert all(ask(sql) is not None for sql in page.sql)
     assert "1 of 1 checks did not pass." in page.text
-    assert "What a client spends in total did not land" in page.text
+    assert "did not store the total epsilon" in page.text
     assert "✗ not passed" in page.text
 
 
@@ -303,7 +303,7 @@ def test_a_rehearsal_is_called_one(fresh: Path, tmp_path: Path) -> None:
     own = fresh.rename(tmp_path / REHEARSAL)
     land(own, Landing(a_run(randomness="seeded"), tables("answer")))
     publish(own, tmp_path / "a.html")
-    assert "A rehearsal. Real records were privatized with a known seed" in Page((tmp_path / "a.html").read_text()).text
+    assert "Dry run. Real records were privatized with a known seed" in Page((tmp_path / "a.html").read_text()).text
 
 
 @pytest.mark.usefixtures("plain_pages")
@@ -381,14 +381,14 @@ def test_changes_carry_their_verdict_and_groups_are_shown_where_they_may_be_more
     changes = text.partition("This round minus round r0, which landed 2026-11-20 06:31 UTC .")[2].partition("Privacy")[
         0
     ]
-    assert "Answer a +3.1 % points 0.1 to 6.1 perhaps" in changes
+    assert "answer a +3.1 % points 0.1 to 6.1 perhaps" in changes
     assert "mean +5.0 3.0 to 7.0 moved" in changes
     assert "mean rural +7.0 5.0 to 9.0 moved" in changes
     assert "entropy refused too noisy" in changes
-    assert "1 more, of groups, none of them marked." in changes
+    assert "1 more changes in groups are not significant and not listed." in changes
     assert "urban" not in changes
     assert (
-        "Differences between groups number groups difference interval verdict mean rural − urban −4.0 −6.0 to −2.0 differ"
+        "Differences between groups statistic groups difference interval verdict mean rural − urban −4.0 −6.0 to −2.0 differ"
         in text
     )
 
@@ -405,4 +405,4 @@ def test_of_many_differences_between_groups_those_are_shown_that_may_be_more_tha
     land(fresh, Landing(a_run(), tables("answer") | {"comparisons": pd.DataFrame(rows)}))
     publish(fresh, tmp_path / "a.html")
     text = Page((tmp_path / "a.html").read_text(encoding="utf-8")).text
-    assert "mean 20 − 21 +5.0 3.0 to 7.0 differ 40 more, none of them marked." in text
+    assert "mean 20 − 21 +5.0 3.0 to 7.0 differ 40 more differences are not significant and not listed." in text

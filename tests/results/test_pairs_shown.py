@@ -33,7 +33,7 @@ def run_of(file: Path) -> str:
     ("functional", "part", "text", "unit", "group"),
     [
         ("correlation", "", "correlation", "", ""),
-        ("slope", "", "slope: wage for one more of years of school", "USD a week", ""),
+        ("slope", "", "slope: change of wage per unit of years of school", "USD a week", ""),
         ("conditional_mean(16, 17)", "1600 to 1700.5", "mean wage", "USD a week", "1,600 to 1,700.5"),
         ("conditional_quantile(0.5, 16, 16)", "16", "median wage", "USD a week", "16"),
     ],
@@ -64,9 +64,9 @@ def test_a_test_says_what_it_saw_and_never_that_there_is_nothing(name: str) -> N
 
 
 def test_what_is_clipped_is_named() -> None:
-    assert WAGE.kept == "wage is clipped to 0 to 1,500 USD a week"
-    assert SCHOOL.kept == "years of school is within 0 to 18 years"
-    assert JOB.kept == ""
+    assert WAGE.value_range == "wage clipped to 0 to 1,500 USD a week"
+    assert SCHOOL.value_range == "years of school within 0 to 18 years"
+    assert JOB.value_range == ""
 
 
 def table(estimates: list[float], error: float = 0.01) -> pd.DataFrame:
@@ -154,8 +154,8 @@ def test_the_page_has_a_section_of_pairs(schooling: Path, tmp_path: Path) -> Non
     section = page[page.index('<section id="together">') : page.index('<section id="privacy">')]
     text = re.sub(r"<[^>]+>", " ", section)
     assert section.count("<figure") == 6
-    assert "wage is clipped to 0 to 1,500 USD a week; education is clipped to 0 to 18 years" in text
-    assert text.count("Of those who answered both") == 3
+    assert "wage clipped to 0 to 1,500 USD a week; education clipped to 0 to 18 years" in text
+    assert text.count("For clients who answered both") == 3
     assert "Intervals take the law of the two to be smooth" in text
     found = warehouse.query(
         schooling,

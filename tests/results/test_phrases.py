@@ -176,7 +176,7 @@ def test_a_share_reads_alike_in_every_table() -> None:
         {"attribute": "home", "category": "a_b", "given": "", "estimate": 0.5, "low": 0.45, "high": 0.55}, ""
     )
     assert (frequency.attribute, frequency.text, frequency.quantity, frequency.value) == (
-        "Home",
+        "home",
         "a b",
         "share of a b",
         "50 %",

@@ -23,7 +23,7 @@ from dpcore.results.plots import (
     svg,
 )
 from dpcore.results.plots.distribution import CURVE
-from dpcore.results.plots.picture_kind import everyone, with_bands_at_once
+from dpcore.results.plots.picture_kind import everyone, with_simultaneous_bands
 from dpcore.results.plots.truth import beside_truth
 from dpcore.results.warehouse.views import RESULTS
 
@@ -92,11 +92,11 @@ def test_a_density_is_drawn_in_percent_per_round_width():
     figure, axes = new_axes()
     frame = density(truth=PDF, before=PDF / 2).iloc[::-1]
     assert plot_density(frame, axes, unit="USD") is axes
-    assert legend(axes) == ["estimate", "95 % band", "truth", "previous round"]
+    assert legend(axes) == ["estimate", "95 % band", "true density", "previous round"]
     np.testing.assert_allclose(line(axes, "estimate").get_ydata(), 100 * 10_000 * PDF)
-    np.testing.assert_allclose(line(axes, "truth").get_ydata(), 100 * 10_000 * PDF)  # sorted by x
+    np.testing.assert_allclose(line(axes, "true density").get_ydata(), 100 * 10_000 * PDF)  # sorted by x
     np.testing.assert_allclose(line(axes, "previous round").get_ydata(), 50 * 10_000 * PDF)
-    assert line(axes, "truth").get_linestyle() == "--"
+    assert line(axes, "true density").get_linestyle() == "--"
     assert axes.get_xlabel() == "income (USD)"
     assert axes.get_ylabel() == "percent of clients per 10,000 USD"
     assert axes.get_title(loc="left") == "Density of income"
@@ -180,15 +180,17 @@ def test_frequencies_are_bars_from_zero_with_interval_and_truth():
     np.testing.assert_allclose(previous, [[70, 70], [30, 30]])
     np.testing.assert_allclose(truths, [[80, 80], [20, 20]])
     assert texts(axes)[:2] == ["78.0 %", "22.0 %"]
-    assert legend(axes) == ["estimate", "90 % interval", "truth", "previous round"]
-    assert axes.get_title(loc="left") == "Shares of urban rural"
+    assert legend(axes) == ["estimate", "90 % interval", "true value", "previous round"]
+    assert axes.get_title(loc="left") == "Proportions of urban rural"
     assert axes.get_xlim()[0] == 0
 
 
 def test_a_functional_row_is_measured_by_its_own_interval():
     _, axes = new_axes(height=height_for(3))
     plot_functional(functional(truth=[61_669.0, 90_000.0, np.nan]), axes, unit="USD")
-    assert line(axes, "truth").get_xdata() == pytest.approx([1], abs=2e-3)  # on the upper end of the mean's interval
+    assert line(axes, "true value").get_xdata() == pytest.approx(
+        [1], abs=2e-3
+    )  # on the upper end of the mean's interval
     arrows = [found for found in axes.get_lines() if found.get_marker() == ">" and len(found.get_xdata())]
     assert [found.get_ydata().tolist() for found in arrows] == [[1]]  # the median's truth lies far outside
     assert line(axes, "estimate").get_ydata().tolist() == [0, 1]
@@ -268,9 +270,9 @@ def test_groups_are_drawn_together_each_with_its_own_truth():
     frame = pd.concat([density(given="home=urban"), rural], ignore_index=True)
     figure, axes = new_axes()
     assert plot_groups(frame, axes, unit="USD") is axes
-    assert sorted(legend(axes)) == ["rural", "rural, truth", "urban"]
+    assert sorted(legend(axes)) == ["rural", "rural, true", "urban"]
     np.testing.assert_allclose(line(axes, "rural").get_ydata(), 50 * 10_000 * PDF)
-    np.testing.assert_allclose(line(axes, "rural, truth").get_ydata(), 100 / 3 * 10_000 * PDF)
+    np.testing.assert_allclose(line(axes, "rural, true").get_ydata(), 100 / 3 * 10_000 * PDF)
     assert axes.get_title(loc="left") == "Density of income by home"
     assert png(figure)[:4] == b"\x89PNG"
     with pytest.raises(ValueError, match="up to 6 groups of one attribute"):
@@ -295,7 +297,7 @@ def test_every_kind_of_picture_is_of_a_tables_rows_under_names_of_its_own():
     assert len({(kind.table, kind.name) for kind in PICTURES}) == len(PICTURES)
     for kind in PICTURES:
         assert kind.table in RESULTS
-        assert ("{part}" in kind.name) == (kind.parts not in (everyone, with_bands_at_once, CURVE.parts))
+        assert ("{part}" in kind.name) == (kind.parts not in (everyone, with_simultaneous_bands, CURVE.parts))
         assert "{attribute}" in kind.name
         assert bool(kind.shows) >= bool(kind.query)
         assert not kind.query or (files("dpcore.results.pages") / "queries" / f"{kind.query}.sql").is_file()
@@ -349,11 +351,11 @@ def test_a_difference_is_drawn_in_standard_errors_around_zero_with_both_its_inte
     np.testing.assert_allclose(ends[0], [-9 - 3.0, -9 + 3.0], rtol=1e-3)  # 1.96 of its own, 3 with all rows at once
     assert axes.get_xlim()[0] < -12
     assert axes.get_xlim()[1] > 5.5
-    assert line(axes, "truth").get_xdata() == pytest.approx([-8, 0, 0])
+    assert line(axes, "true value").get_xdata() == pytest.approx([-8, 0, 0])
     written = texts(axes)
     assert {"−9,000 USD", "+5.0 % points", "+400 USD", "no difference"} <= set(written)
     assert any("too noisy" in text for text in written)
-    assert legend(axes) == ["more than chance", "perhaps: by its own interval", "not told from zero", "truth"]
+    assert legend(axes) == ["significant", "perhaps: by its own interval only", "not significant", "true value"]
     assert axes.get_xlabel() == "difference, in its standard errors"
     assert png(figure)[:4] == b"\x89PNG"
 

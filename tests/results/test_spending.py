@@ -22,7 +22,7 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.results import pages, warehouse
 from dpcore.results.tables import spending
 from dpcore.results.tables.round_tables import scheme_tables, tables_of
-from dpcore.results.tables.spending import Known, known_spending, states
+from dpcore.results.tables.spending import TokenCharges, states, token_charges
 from tests.helpers import undrawn, warehouses
 
 RECORD = {"side": "left", "colour": "red", "height": 1.2, "kind": "cat"}
@@ -43,10 +43,10 @@ def test_tokens_say_how_often_each_of_their_clients_was_heard(tmp_path: Path, sm
     first = reports(small, tmp_path, "a", [0, 1, 1], nobody=5)
     second = reports(small, tmp_path, "b", [1, 2])
     third = reports(small, tmp_path, "c", [], nobody=3)
-    expected = Known(known_charges=5, known_clients=3, most_charges=3)
-    assert known_spending(small, [first, second, third]) == dict.fromkeys(small.attributes, expected)
-    nothing = Known(known_charges=0, known_clients=0, most_charges=0)
-    assert known_spending(small, [third]) == dict.fromkeys(small.attributes, nothing)
+    expected = TokenCharges(known_charges=5, known_clients=3, most_charges=3)
+    assert token_charges(small, [first, second, third]) == dict.fromkeys(small.attributes, expected)
+    nothing = TokenCharges(known_charges=0, known_clients=0, most_charges=0)
+    assert token_charges(small, [third]) == dict.fromkeys(small.attributes, nothing)
 
 
 def test_a_report_that_is_refused_is_no_charge(tmp_path: Path, small: Scheme) -> None:
@@ -54,13 +54,13 @@ def test_a_report_that_is_refused_is_no_charge(tmp_path: Path, small: Scheme) ->
     colour = batch.of("colour")
     said = replace(colour, reports=replace(colour.reports, values=np.array([colour.reports.values[0], 77])))
     wire.write_reports(tmp_path / "b.parquet", small, replace(batch, answers={**batch.answers, "colour": said}))
-    found = known_spending(small, [tmp_path / "b.parquet"])
-    assert found["side"] == Known(known_charges=1, known_clients=1, most_charges=1)
+    found = token_charges(small, [tmp_path / "b.parquet"])
+    assert found["side"] == TokenCharges(known_charges=1, known_clients=1, most_charges=1)
 
 
 def test_a_unit_that_is_answered_is_what_is_charged(tmp_path: Path, small_text: str) -> None:
     scheme = Scheme.from_toml(f'reporting = "one"\n{small_text}')
-    found = known_spending(scheme, [reports(scheme, tmp_path, "a", [0, 1, 2, 3, 3])])
+    found = token_charges(scheme, [reports(scheme, tmp_path, "a", [0, 1, 2, 3, 3])])
     assert found["side"] == found["height"]  # a pair is one unit
     assert found["side"].known_charges + found["colour"].known_charges == 5
 
@@ -102,12 +102,12 @@ def test_what_lands_of_a_budget_is_what_its_mechanism_says() -> None:
         assert (row["delta"], row["charges"], row["states"]) == (0.0, 203, states(mechanism))
 
 
-def landed(file: Path, scheme: Scheme, round_: str, known: Known | None, source: str = "reports") -> None:
+def landed(file: Path, scheme: Scheme, round_: str, known: TokenCharges | None, source: str = "reports") -> None:
     """A round of 203 reports, as a rule collected, in the warehouse, as far as what clients spend is concerned."""
     warehouses.put(file)
     budgets = charged(scheme)
     if known is not None:
-        budgets = spending.beside(budgets, dict.fromkeys(scheme.attributes, known))
+        budgets = spending.with_token_charges(budgets, dict.fromkeys(scheme.attributes, known))
     moment = datetime(2026, 11, 21, tzinfo=UTC)
     run = warehouse.RunRow(
         run_id=warehouse.run_id(scheme.digest, round_, source),
@@ -131,7 +131,7 @@ PEOPLE = {"kind": "cat", "colour": "red", "weight": 3.0}
 
 @pytest.mark.usefixtures("plain_pages")
 def test_rounds_add_up_for_fresh_noise_and_not_for_answers_that_last(tmp_path: Path) -> None:
-    file, known = tmp_path / "w.duckdb", Known(known_charges=3, known_clients=2, most_charges=2)
+    file, known = tmp_path / "w.duckdb", TokenCharges(known_charges=3, known_clients=2, most_charges=2)
     first, revised = (Scheme.from_toml(PETS.format(epsilon)) for epsilon in ("1", "0.5"))
     for day, scheme in enumerate((first, first, first, revised), 1):
         landed(file, scheme, f"2026-11-0{day}", known if day > 1 else None)
@@ -150,8 +150,8 @@ def test_rounds_add_up_for_fresh_noise_and_not_for_answers_that_last(tmp_path: P
     pages.publish(file, tmp_path / "page.html", round_="2026-11-04")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "has spent ε = 6.5" in page
-    assert "has spent ε = 3 where nothing changed, and at most 5.75" in page
-    assert "2 in this round, nobody spent more than ε = 2.5 in it" in page
+    assert "has spent ε = 3 if no value changed, and at most 5.75" in page
+    assert "2 clients sent a token in this round; none of them spent more than ε = 2.5" in page
 
 
 def test_records_that_were_drawn_twice_are_paid_twice_and_simulated_people_have_their_own_account(
@@ -198,7 +198,7 @@ def test_deltas_add_up_beside_epsilons(tmp_path: Path) -> None:
     for name in ("weight", ""):
         assert rows.loc[name, columns].to_list() == pytest.approx([1e-6, 3e-6, 1e-6, 3e-6])
     pages.publish(file, tmp_path / "page.html", round_="2026-11-03")
-    assert "δ = 1e-06 a round, which add up, too: to 3e-06" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "δ = 1e-06 per round, 3e-06 over all rounds" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_a_round_of_collected_reports_counts_their_tokens(tmp_path: Path) -> None:
@@ -216,9 +216,9 @@ def test_a_round_of_collected_reports_counts_their_tokens(tmp_path: Path) -> Non
 
 
 def test_what_is_known_stands_beside_what_is_charged() -> None:
-    known = {name: Known(known_charges=n, known_clients=1, most_charges=n) for n, name in enumerate("ab", 1)}
+    known = {name: TokenCharges(known_charges=n, known_clients=1, most_charges=n) for n, name in enumerate("ab", 1)}
     budgets = pd.DataFrame({"attribute": ["b", "a"], "charges": [4, 9], **dict.fromkeys(known["a"].__dict__)})
-    found = spending.beside(budgets, known)
+    found = spending.with_token_charges(budgets, known)
     assert found["attribute"].tolist() == ["b", "a"]
     assert found["known_charges"].tolist() == [2, 1]
     assert np.array_equal(found["charges"], [4, 9])

@@ -60,26 +60,29 @@ def _mean(frame: pd.DataFrame) -> Any:
 
 FAULTS = [
     (_set("aggregates", "value", -3, lambda rows: rows["statistic"] == "count"), "counts are not negative"),
-    (_set("aggregates", "value", 41_233, lambda rows: rows.index[-1:]), "groups add up to everyone"),
+    (_set("aggregates", "value", 41_233, lambda rows: rows.index[-1:]), "counts of groups sum to those of all clients"),
     (_set("frequencies", "estimate", 1.25), "estimate is between 0 and 1"),
     (_set("frequencies", "low", 0.99), "low <= estimate <= high"),
-    (_set("frequencies", "category", "elsewhere"), "the category is one of the scheme's"),
-    (_set("frequencies", "estimate", 0.5), "shares of a group add up to 1"),
+    (_set("frequencies", "category", "elsewhere"), "the category is in the scheme"),
+    (_set("frequencies", "estimate", 0.5), "proportions of a group sum to 1"),
     (_set("densities", "density", -1e-9), "density is not negative"),
     (_set("densities", "x", 250_001.0, lambda rows: rows.index[200:201]), "lower <= x <= upper"),
     (_set("densities", "high", 0.0, lambda rows: rows.index[60:61]), "low <= density <= high"),
-    (_set("densities", "cdf", 0.0, lambda rows: rows.index[60:61]), "the cdf never falls"),
-    (_set("densities", "cdf", 0.9, lambda rows: rows.index[190:201]), "the cdf ends at 1"),
-    (_set("densities", "density", 1e-5, lambda rows: rows.index[:100]), "density and atoms integrate to 1"),
+    (_set("densities", "cdf", 0.0, lambda rows: rows.index[60:61]), "the cdf does not decrease"),
+    (_set("densities", "cdf", 0.9, lambda rows: rows.index[190:201]), "the cdf reaches 1"),
+    (_set("densities", "density", 1e-5, lambda rows: rows.index[:100]), "density and point masses integrate to 1"),
     (_set("functionals", "high", 0.0, _mean), "low <= estimate <= high"),
-    (_set("functionals", "high", 1e6, _mean), "numbers in the attribute's unit, and shares, lie within their range"),
-    (_set("functionals", "low", None, _mean), "an estimate has an interval, a refusal a reason"),
+    (_set("functionals", "high", 1e6, _mean), "estimates and intervals are within the range of the functional"),
+    (_set("functionals", "low", None, _mean), "every row has an estimate with an interval, or a reason"),
     (_set("functionals", "standard_error", -1.0, _mean), "standard_error is not negative"),
-    (_set("budgets", "epsilon", 2.5), "a client spends no more epsilon than the scheme promises"),
-    (_set("budgets", "charges", 10, lambda rows: rows["attribute"] == "income"), "no more reports are counted than"),
+    (_set("budgets", "epsilon", 2.5), "a client spends at most the epsilon of the scheme"),
+    (_set("budgets", "charges", 10, lambda rows: rows["attribute"] == "income"), "every counted report was charged"),
     (_set("comparisons", "low", 1e9), "low <= difference <= high"),
     (_set("comparisons", "correlation", -1.5), "correlation is between -1 and 1"),
-    (_set("truths", "value", 3.5, lambda rows: rows["quantity"] == "frequency(urban)"), "shares are between 0 and 1"),
+    (
+        _set("truths", "value", 3.5, lambda rows: rows["quantity"] == "frequency(urban)"),
+        "proportions are between 0 and 1",
+    ),
 ]
 
 
@@ -124,7 +127,7 @@ def test_what_lands_says_so_and_a_damaged_table_lands_as_one(tmp_path: Path) -> 
     rows = rows[rows["name"].str.startswith("quality(")]
     assert list(rows.loc[~rows["passed"], "name"]) == ["quality(functionals)"]
     assert len(rows) == 7
-    assert "lie within their range: broken by" in " ".join(rows["detail"])
+    assert "within the range of the functional: violated by" in " ".join(rows["detail"])
 
 
 @pytest.mark.parametrize(("factor", "passes"), [(1.0, True), (0.8, False), (1.3, False)])

@@ -73,7 +73,7 @@ def test_who_waits_says_once_for_whom(warehouse, hold, caplog, monkeypatch):
     with open_for_writing(warehouse):
         pass
     [said] = caplog.records
-    assert re.fullmatch(rf".*warehouse.duckdb is locked by .* \(PID {process.pid}\); waiting for it", said.getMessage())
+    assert re.fullmatch(rf".*warehouse.duckdb: locked by .* \(PID {process.pid}\); waiting", said.getMessage())
 
 
 def test_a_thread_that_asks_does_not_let_another_process_in(warehouse):

@@ -305,7 +305,7 @@ def test_landing_twice_changes_nothing(path):
     ):  # Prefect's retry of what was replaced; what stands, by whomever
         land(path, Landing(identity, tables(), again=identity.flow_run_id is not None))
     assert content(path) == before
-    with pytest.raises(AlreadyLanded, match="has landed"):
+    with pytest.raises(AlreadyLanded, match="already landed"):
         land(path, Landing(run(flow_run_id="another"), tables()))
 
 
@@ -314,7 +314,7 @@ def test_a_file_of_reports_lands_in_one_round_alone(path):
     counting = some("schemes", "budgets", "batches")
     land(path, Landing(run(**others), counting))
     before = content(path)
-    with pytest.raises(WarehouseError, match="overtaken, 1 of its files of reports in round 2026-11-20"):
+    with pytest.raises(WarehouseError, match="files already counted: 1 of its files of reports in round 2026-11-20"):
         land(path, Landing(run(round="2026-11-21", **others), counting))
     assert content(path) == before
 
@@ -325,7 +325,7 @@ def test_files_that_a_replaced_run_counted_stay_counted(path):
     land(path, Landing(run(**own), counting))
     land(path, Landing(run(run_id="8" * 16, **own | {"source": "records"}), records, again=True))
     assert counted_files(path, "ab" * 32) == {"e" * 64: "2026-11-20"}
-    with pytest.raises(WarehouseError, match="overtaken, 1 of its files of reports in round 2026-11-20"):
+    with pytest.raises(WarehouseError, match="files already counted: 1 of its files of reports in round 2026-11-20"):
         land(path, Landing(run(round="2026-11-21", **own), counting))
 
 
@@ -373,20 +373,20 @@ def change(table, **columns):
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"records": pd.DataFrame({"income": [1]})}, "a table named 'records'"),
-        ({"runs": pd.DataFrame()}, "a table named 'runs'"),
-        (change("checks", colour="red"), "checks has no column colour"),
-        (drop("functionals", "reason"), "functionals needs the column reason"),
-        (change("densities", density=[0.1, np.nan, 0.1]), "densities.density must not be empty, got 1 nulls"),
-        (change("densities", x=["a", "b", "c"]), "densities.x takes numbers"),
-        (change("aggregates", value=[1.5, 2.0, 3.0]), "aggregates.value takes integers"),
-        (change("aggregates", value=[1, 2, 2**63]), "aggregates.value takes integers"),
-        (change("aggregates", value=[True, False, True]), "aggregates.value takes integers"),
-        (change("rejects", reason=[5]), "rejects.reason takes text"),
-        (change("checks", passed=["yes", "no"]), "checks.passed takes true or false"),
-        (change("checks", run_id="0" * 16), "checks holds rows of another run"),
-        (change("checks", run_id=[run().run_id, "0" * 16]), "checks holds rows of another run"),
-        (change("checks", run_id=None), "checks holds rows of another run"),
+        ({"records": pd.DataFrame({"income": [1]})}, "table 'records': unknown"),
+        ({"runs": pd.DataFrame()}, "table 'runs': unknown"),
+        (change("checks", colour="red"), "checks: no column colour"),
+        (drop("functionals", "reason"), "functionals: missing column reason"),
+        (change("densities", density=[0.1, np.nan, 0.1]), "densities.density: must not be null, got 1 nulls"),
+        (change("densities", x=["a", "b", "c"]), "densities.x: needs numbers"),
+        (change("aggregates", value=[1.5, 2.0, 3.0]), "aggregates.value: needs integers"),
+        (change("aggregates", value=[1, 2, 2**63]), "aggregates.value: needs integers"),
+        (change("aggregates", value=[True, False, True]), "aggregates.value: needs integers"),
+        (change("rejects", reason=[5]), "rejects.reason: needs text"),
+        (change("checks", passed=["yes", "no"]), "checks.passed: needs true or false"),
+        (change("checks", run_id="0" * 16), "checks: has rows of another run"),
+        (change("checks", run_id=[run().run_id, "0" * 16]), "checks: has rows of another run"),
+        (change("checks", run_id=None), "checks: has rows of another run"),
         (change("checks", name="twice"), "checks: Constraint Error: .*duplicate key .*, twice"),
         (change("truths", quantity="mean", x=None), "truths: Constraint Error: .*duplicate key .*, mean, None"),
         (change("truths", x=[1.0, 0.0, 10.0, None]), "truths: Constraint Error: CHECK"),
@@ -394,7 +394,7 @@ def change(table, **columns):
         (change("functionals", confidence=95.0), "functionals: Constraint Error: CHECK"),
         (change("functionals", reason=None), "functionals: Constraint Error: CHECK"),
         (change("rejects", count=0), "rejects: Constraint Error: CHECK"),
-        ({"checks": pd.concat([tables()["checks"], tables()["checks"][["name"]]], axis=1)}, "the column name twice"),
+        ({"checks": pd.concat([tables()["checks"], tables()["checks"][["name"]]], axis=1)}, "column name occurs twice"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_the_file_is_touched(tmp_path, bad, message):

@@ -126,7 +126,7 @@ def test_the_copy_is_a_whole_warehouse_that_other_programs_can_open(path: Path) 
 def test_a_copy_that_cannot_be_moved_into_place_is_told_in_one_line_after_the_landing(path: Path) -> None:
     published(path).unlink()
     published(path).mkdir()
-    with pytest.raises(WarehouseError, match=r"published\.duckdb could not be written"):
+    with pytest.raises(WarehouseError, match=r"published\.duckdb: cannot be written"):
         land(path, 2)
     published(path).rmdir()
     assert query(path, COUNT)["n"][0] == 2

@@ -77,7 +77,7 @@ def test_statements_that_read_are_answered(path, sql):
         ("-- nothing", "one statement, got 0"),
         ("select 1; select 2", "one statement, got 2"),
         ("select 1; drop table runs", "one statement, got 2"),
-        ("drop table runs", "only reads .* got DROP"),
+        ("drop table runs", "needs a read-only statement .* got DROP"),
         ("delete from runs", "got DELETE"),
         ("insert into runs select * from runs", "got INSERT"),
         ("with a as (select 1) delete from runs", "got DELETE"),
@@ -145,13 +145,13 @@ def test_exports_hold_the_table_in_order_and_are_the_same_twice(path, tmp_path):
 @pytest.mark.parametrize(
     ("table", "file", "message"),
     [
-        ("runs", "runs.xlsx", r"a \.parquet or a \.csv file"),
-        ("runs", "runs", r"a \.parquet or a \.csv file"),
+        ("runs", "runs.xlsx", r"needs a \.parquet or \.csv file"),
+        ("runs", "runs", r"needs a \.parquet or \.csv file"),
         ("nothing", "a.csv", "no table 'nothing'; it has accuracy_cells"),
         ('runs"; drop table runs; --', "a.csv", "no table"),
         ("runs", "host=db password=hunter2", r"postgresql:// URL$"),
-        ("runs", "no/such/folder/a.csv", "could not be written"),
-        ("runs", "no/such/folder/a.parquet", "could not be written"),
+        ("runs", "no/such/folder/a.csv", "cannot be written"),
+        ("runs", "no/such/folder/a.parquet", "cannot be written"),
     ],
 )
 def test_impossible_exports_are_refused(path, tmp_path, table, file, message):

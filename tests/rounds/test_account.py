@@ -123,7 +123,7 @@ def test_a_round_of_nothing_but_late_reports_has_the_account_of_all_before_it(sc
     assert spent(tmp_path) == dict(zip(DAYS[:3], [2.0, 4.0, 4.0], strict=True))
     pages.publish(tmp_path / "warehouse.duckdb", tmp_path / "page.html", round_=DAYS[2])
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "in 2 rounds of this scheme since 2026-11-17 clients were asked 2 times, and one who answered" in page
+    assert "In 2 rounds of this scheme since 2026-11-17, clients were asked 2 times. A client who answered" in page
     assert "answered every time has spent ε = 4" in page
 
 
@@ -193,5 +193,5 @@ def test_a_simulation_that_was_replaced_stands_again_where_somebody_says_so(sche
 def test_real_people_land_with_what_they_spent_or_not_at_all(answered: Path, tmp_path: Path) -> None:
     [folder] = (answered / "runs").iterdir()
     row = landing.row_of(Run.at(folder))
-    with pytest.raises(WarehouseError, match="lands with its budgets and schemes"):
+    with pytest.raises(WarehouseError, match="must land with its budgets and schemes"):
         warehouse.land(tmp_path / "another.duckdb", warehouse.Landing(row, {}))

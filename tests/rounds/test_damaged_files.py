@@ -136,7 +136,7 @@ def test_a_warehouse_of_newer_code_is_refused_by_every_command(created: Path, tm
     ):
         line = said(*command, "--warehouse", str(path))
         assert (
-            f"has version {len(shipped_migrations()) + 1}, this code knows versions up to {len(shipped_migrations())}"
+            f"has version {len(shipped_migrations()) + 1}, this code supports versions up to {len(shipped_migrations())}"
             in line
         )
         assert "update ldpflow" in line

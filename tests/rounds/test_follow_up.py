@@ -140,7 +140,7 @@ def test_rounds_that_share_the_first_are_neither_compared_nor_pooled(rounds: Pat
 def test_the_page_says_whose_numbers_are_of_both(rounds: Path, tmp_path: Path) -> None:
     for day, said in zip(DAYS, (False, True), strict=True):
         publish(rounds / "warehouse.duckdb", tmp_path / f"{day}.html", round_=day, scheme="consumer_expenditure")
-        assert ("numbers of it and the round that it follows" in (tmp_path / f"{day}.html").read_text()) == said
+        assert ("from this round and its first stage" in (tmp_path / f"{day}.html").read_text()) == said
 
 
 def test_the_account_counts_both_rounds(rounds: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_ledger_counts_both_rounds_and_refuses_what_is_too_much(rounds: Path) 
 
 def test_a_scheme_that_cannot_be_made_is_refused(rounds: Path) -> None:
     for round_, aims, message in (
-        ("2026-01-01", (), "round 2026-01-01 of scheme consumer_expenditure has not landed"),
+        ("2026-01-01", (), "round 2026-01-01 of scheme consumer_expenditure: not landed"),
         (DAYS[0], ("urban_rural: quantile(0.5)",), "urban_rural has no quantile"),
         (DAYS[0], ("income: quantile(0.5)",), "has no attribute 'income'"),
         (DAYS[0], ("expenditure: mean",), "follows quantile"),
@@ -241,7 +241,7 @@ def test_a_round_that_follows_nothing_is_refused_before_anybody_is_asked(rounds:
     [[seed]] = ask(rounds, f"select seed from latest_runs where round = '{DAYS[0]}'")
     cases: tuple[tuple[str, dict[str, Any], str], ...] = (
         ("first.toml", {"after": DAYS[0]}, "by this very scheme"),
-        ("second.toml", {"after": "2026-01-01"}, "has not landed"),
+        ("second.toml", {"after": "2026-01-01"}, "not landed in"),
         ("second.toml", {"after": DAYS[0], "seed": seed}, "the same people"),
         ("second.toml", {"after": DAYS[0], "records": people}, "never put beside real ones"),
         ("second.toml", {"after": DAYS[0], "records": people, "seed": 3}, "a rehearsal lands by itself"),

@@ -85,7 +85,7 @@ def test_numbers_go_and_what_was_spent_and_counted_stays(here: Path) -> None:
 
 def test_a_forgotten_round_is_over_and_its_reports_count_in_no_other(here: Path) -> None:
     cleanup.forget(here / "data", DAYS[1])
-    with pytest.raises(AlreadyLanded, match="has landed and was forgotten"):
+    with pytest.raises(AlreadyLanded, match="its results were deleted"):
         go(here, DAYS[1])
     again = collectors.reports(60, 1, SCHEME)  # of the round that is forgotten, in another file
     wire.write_reports(here / "in" / "again.parquet", SCHEME, again, "2026-11-21")
@@ -99,9 +99,9 @@ def test_a_forgotten_round_is_over_and_its_reports_count_in_no_other(here: Path)
 def test_what_is_not_there_is_not_forgotten(here: Path) -> None:
     data = here / "data"
     for round_, scheme in (("2026-11-30", None), (DAYS[0], "others")):
-        with pytest.raises(WarehouseError, match=f"has no landed round {round_}"):
+        with pytest.raises(WarehouseError, match=f"no landed round {round_}"):
             cleanup.forget(data, round_, scheme=scheme)
-    with pytest.raises(WarehouseError, match="has not landed"):
+    with pytest.raises(WarehouseError, match="not landed, so there is nothing"):
         warehouse.forget_round(data / "warehouse.duckdb", "colours", "2026-11-30", datetime.now(UTC))
     assert len(rows(here, "from latest_runs")) == 3
 

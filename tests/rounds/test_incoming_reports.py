@@ -139,9 +139,9 @@ def test_an_infinite_epsilon_lands_as_it_is(tmp_path: Path) -> None:
     assert composed["epsilon"].iloc[-1] == math.inf
     publish(run.plan.warehouse, tmp_path / "round.html")
     page = (tmp_path / "round.html").read_text(encoding="utf-8")
-    assert "so that no factor bounds the odds" in page
+    assert "so the odds have no bound" in page
     assert "ε = ∞" in page
-    assert "Others' devices drew the answers" in page
+    assert "Other systems privatized the answers" in page
     assert "privatizes its own record" not in page
     audited = audit_scheme(dp.Scheme.from_toml(text))
     assert audited.holds

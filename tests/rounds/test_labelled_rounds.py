@@ -155,8 +155,8 @@ def test_the_population_is_estimated_by_its_known_totals(weighted: Path, tmp_pat
     assert known["population"].tolist() == pytest.approx([0.7, 0.3])
     publish(file, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "weighted by sex" in page
-    assert "like those who did not" in page
+    assert "Weighted to the population totals of sex" in page
+    assert "have the same distribution" in page
 
 
 def test_a_round_that_lands_again_with_other_reports_shows_no_label(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import dpcore as dp
 from dpcore.audit.publication import crowd
 from dpcore.privacy.shuffling.condition import CONDITION, CONDITION_OF_PAGE, Publication
-from dpcore.results.tables.spending import Known
+from dpcore.results.tables.spending import TokenCharges
 from dpcore.results.warehouse import open_for_reading
 from dpcore.rounds import publication
 
@@ -23,7 +23,7 @@ categories = ["x", "y", "z"]
 epsilon = 2
 mechanism = "randomized_response"
 """
-NOBODY = Known(known_charges=0, known_clients=0, most_charges=0)
+NOBODY = TokenCharges(known_charges=0, known_clients=0, most_charges=0)
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +62,8 @@ def test_a_batch_is_a_crowd_of_its_own(scheme, monkeypatch):
 @pytest.mark.parametrize(
     ("circumstance", "reason"),
     [
-        ({"known": Known(known_charges=9, known_clients=9, most_charges=1)}, "tokens"),
-        ({"others": Known(known_charges=1, known_clients=1, most_charges=1)}, "tokens"),
+        ({"known": TokenCharges(known_charges=9, known_clients=9, most_charges=1)}, "tokens"),
+        ({"others": TokenCharges(known_charges=1, known_clients=1, most_charges=1)}, "tokens"),
         ({"keep_reports": True}, "files of reports are kept"),
         ({"before": (990,)}, "the order in which reports came"),
         ({"before": (1000, 1010)}, "the order in which reports came"),
@@ -103,10 +103,10 @@ def test_remembered_answers_without_tokens_are_named_by_the_condition_alone(sche
     assert first.id != again.id
     assert told(scheme, 1000, monkeypatch=monkeypatch).whole is not None
     assert "not memoized" in CONDITION
-    assert "drawn anew" in CONDITION_OF_PAGE
+    assert "fresh noise" in CONDITION_OF_PAGE
     assert Publication(memoized=True).refusals
     with open_for_reading(fresh) as connection:
         ((comment,),) = connection.execute(
             "select comment from duckdb_columns() where table_name = 'budgets' and column_name = 'published_epsilon'"
         ).fetchall()
-    assert "answers that clients remember" in comment
+    assert "memoized answers without tokens" in comment

@@ -319,7 +319,9 @@ def test_two_rounds_that_took_the_same_file_do_not_both_land(scheme_file: Path, 
     send(scheme_file, tmp_path / "inbox", "a", 600)
     runs = [up_to_landing(scheme_file, tmp_path / "inbox", day, tmp_path) for day in DAYS[:2]]
     landing.land(runs[1])
-    with pytest.raises(WarehouseError, match="overtaken, 1 of its files of reports in round 2026-11-02: run it again"):
+    with pytest.raises(
+        WarehouseError, match="files already counted: 1 of its files of reports in round 2026-11-02: run it again"
+    ):
         landing.land(runs[0])
     assert ask(tmp_path, "select round, state from runs") == [[DAYS[1], "landed"]]
 

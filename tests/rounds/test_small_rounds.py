@@ -133,7 +133,7 @@ def test_who_plays_has_a_round_of_their_own_that_is_never_the_days(scheme: Path,
     [[run]] = ask(tmp_path, "select run_id from latest_runs where round = '2026-11-20'")
     with warehouse.reader(tmp_path / "warehouse.duckdb") as reads:
         assert find(reads, None, None) == run  # of which a page is written
-    with pytest.raises(AlreadyLanded, match=r"has landed .* or run this one `again`"):
+    with pytest.raises(AlreadyLanded, match=r"already landed .* replace the current run with --again"):
         undrawn.run(scheme, clients=3, round_="2026-11-20", data=tmp_path)
 
 
@@ -151,8 +151,8 @@ def test_a_round_of_far_fewer_reports_than_before_is_told(scheme: Path, tmp_path
         warehouse.land(tmp_path / "warehouse.duckdb", warehouse.Landing(row, {}))
     found = ask(tmp_path, "select round, passed, detail from latest_checks where name = 'clients' order by round")
     assert found == [
-        ["2026-11-02", True, "900 reports; the round before it had 800"],
-        ["2026-11-03", False, "400 reports; the 2 rounds before it had 850 at the median"],
+        ["2026-11-02", True, "900 reports; 800 in the previous round"],
+        ["2026-11-03", False, "400 reports; median 850 in the previous 2 rounds"],
     ]
 
 
@@ -208,11 +208,11 @@ def test_a_rehearsal_of_an_older_version_lands_no_more(
     assert Run.at(folder).plan.is_rehearsal
     with pytest.raises(NotEstimable):
         newest(Run.at(folder).scheme, "r", data)
-    with pytest.raises(WarehouseError, match=r"a rehearsal of real people lands in a rehearsal.duckdb of its own"):
+    with pytest.raises(WarehouseError, match=r"a dry run on real records lands in its own rehearsal.duckdb"):
         landing.land(Run.at(folder))
     row = landing.row_of(Run.at(folder))
     for name in ("another-rehearsal.duckdb", "rehearsal.duckdb.copy"):
-        with pytest.raises(WarehouseError, match="of its own"):
+        with pytest.raises(WarehouseError, match="lands in its own"):
             warehouse.land(tmp_path / name, warehouse.Landing(row, {}))
 
 

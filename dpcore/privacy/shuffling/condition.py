@@ -15,7 +15,7 @@ CONDITION = (
     "and raw reports are deleted, carry no token and are not memoized; anyone who sees a report: the local epsilon"
 )
 CONDITION_OF_PAGE = (
-    "while reports are deleted, carry no token and are drawn anew; whoever sees a report has the ε above"
+    "if reports are deleted, carry no token and have fresh noise; for anyone who sees a report it is the ε above"
 )
 FEWEST = 50  # reports in a cell, the least count under which nothing is published
 

@@ -1,4 +1,4 @@
-"""A row of `checks`: whether something that was looked at is as it should be."""
+"""A row of `checks`: the result of one check of a round."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Check(NamedTuple):
-    """What was looked at, `what(of whom)`; what was seen, and the number it should keep to, where there are such."""
+    """Result of a check, named KIND(ATTRIBUTE); the observed value and its threshold are None if there are none."""
 
     name: str
     passed: bool
@@ -20,12 +20,12 @@ class Check(NamedTuple):
 
 
 def frame_of(checks: Iterable[Check]) -> pd.DataFrame:
-    """Return rows of `checks`, without run_id; the columns are there without any row."""
+    """Return rows of `checks` without run_id; an empty frame has the columns as well."""
     import pandas as pd
 
     return pd.DataFrame(list(checks), columns=list(Check._fields))
 
 
 def of_group(quantity: str, given: str) -> str:
-    """Return the quantity with the group that it is of, if it is of one, as names of checks have it."""
+    """Return `quantity | group`, as in names of checks, or the quantity alone without a group."""
     return f"{quantity} | {given}" if given else quantity

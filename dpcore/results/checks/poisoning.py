@@ -1,18 +1,21 @@
-"""What malicious clients leave in an aggregate: checks that honest clients fail once in a thousand times, whatever is true.
+"""Tests for malicious clients in an aggregate, each with a false-alarm rate of 1 in 1,000 for honest clients.
 
-Beside what is refused report by report (exact support, the level that a public hash assigns, lattice numbers beyond honest
-noise) an aggregate of honest reports has a law with few unknowns.
+Single reports are validated elsewhere (exact support, the level that a public hash assigns, lattice numbers outside the range
+of the noise).  An aggregate of honest reports has a distribution with few unknown parameters, which these tests use:
 
-    levels        reports of each level are drawn by the public law, whatever is true
-    marginals     what does not depend on the truth has its known law (`Mechanism.marginal_laws`): the number of ones of a unary
-                  report, the hash function of local hashing, the column of a Hadamard symbol
-    possible      frequencies are not negative, and averages of features lie within the features' range
-    consistency   levels tell of one density: contrasts of shares in the null space of A' have mean zero for every density, and
-                  covariances that the observed shares say; features tell its mass, which is one; shares add up to one
-    homogeneity   batches of reports, as they came, have one law.  Halves drawn at random would hold malicious clients alike
+    levels        the numbers of reports per level follow the public distribution of levels, whatever the values
+    marginals     parts of a report that do not depend on the value have their known distribution (`Mechanism.marginal_laws`):
+                  the number of ones of a unary report, the hash function of local hashing, the column of a Hadamard symbol
+    possible      frequencies are not negative, and averages of features are within the range of the features
+    consistency   all levels agree with one density: contrasts of shares in the null space of A' have mean zero for every
+    density,
+                  with a covariance from the observed shares; features give a total mass of one; shares sum to one
+    homogeneity   batches of reports, in order of arrival, have the same distribution; random halves would both contain
+    malicious
+                  clients
 
-Each is chi-squared or a mixture of such laws, exact for many reports.  What looks like honest clients with other values
-(`attacks.RandomItem`) leaves nothing: no check sees it, and nobody could.  Source: [Cao2021] for what is looked for; the
+Each statistic is chi-squared or a mixture of chi-squared distributions, asymptotically.  Malicious clients that behave like
+honest clients with other values (`attacks.RandomItem`) cannot be detected by any test.  Source: [Cao2021] for the attacks; the
 contrasts are ours.
 """
 
@@ -31,120 +34,116 @@ from dpcore.estimation.estimators import project_simplex
 from dpcore.mechanisms.observation_model import FiniteChannel, Level, NoisyFeatures, ScoreSums
 from dpcore.protocol.aggregates import Aggregate
 
-FALSE_ALARMS = 1e-3  # of each check, where every client is honest
-_MANY = 2048  # cells, of whose contrasts no basis is written
-_STEPS = 60  # towards the law of least squares, after which it is smooth still
-_RARE = 0.01  # of the average share, below which no cell's variance is believed to lie
-_ENOUGH = 5.0  # reports in a cell on average, for its count to be all but normal
-_NOTHING = 1e-9  # of the largest, below which a singular value or a variance is none
-_LARGEST = 1024  # numbers whose whole covariance is looked at
+FALSE_ALARMS = 1e-3  # false-alarm rate of each check for honest clients
+_MANY = 2048  # with more cells, a regression replaces the basis of contrasts
+_STEPS = 60  # iterations of least squares; stopping early regularizes the distribution
+_RARE = 0.01  # lower limit of a cell's share in its variance, relative to the average share
+_ENOUGH = 5.0  # expected reports in a cell, for a normal approximation of its count
+_NOTHING = 1e-9  # singular values and variances below this fraction of the largest count as zero
+_LARGEST = 1024  # categories up to which the full covariance is computed
 
 
 @dataclass(frozen=True)
-class Found:
-    """A statistic, what it exceeds once in a thousand honest rounds, at most, and how often it would be as large.
-
-    said: what it is of.
-    """
+class Outcome:
+    """A test statistic with its critical value at level `FALSE_ALARMS`, its p-value and a description."""
 
     statistic: float
     threshold: float
     p_value: float
-    said: str
+    description: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check(Found):
-    """What the check of a name found of an attribute."""
+class Check(Outcome):
+    """Result of a named check of an attribute."""
 
     name: str
     attribute: str
 
     @property
     def detail(self) -> str:
-        """All of it, in one line."""
-        return self.said if np.isnan(self.p_value) else f"{self.said}, p = {self.p_value:.2g}"
+        """Description and p-value in one line."""
+        return self.description if np.isnan(self.p_value) else f"{self.description}, p = {self.p_value:.2g}"
 
     @property
     def is_available(self) -> bool:
-        """Whether there was anything to judge; else the numbers are nan, and detail says why."""
+        """Whether the test could be made; otherwise the numbers are nan and detail gives the reason."""
         return not np.isnan(self.statistic)
 
     @property
     def passed(self) -> bool:
-        """Whether honest clients would leave this; so they would where nothing can be judged."""
+        """Whether the statistic is at most its threshold; true if the test is not available."""
         return not self.statistic > self.threshold
 
 
 def checks(aggregate: Aggregate, parts: Sequence[Aggregate] = (), names: Collection[str] = ()) -> list[Check]:
-    """Return what every check that can be made finds of each attribute; too few reports are not judged.
+    """Return the results of all checks that apply to each attribute and have enough reports.
 
-    parts: the aggregates of batches that the whole was merged from, as they came.  names: of `NAMES`, () for all.  Where no
-    report was seen, as in an aggregate of `simulate`, the check of what they show beside the truth says it is not available.
+    parts: the aggregates of the batches in order of arrival.  names: a subset of `NAMES`; () for all.  Without single reports,
+    as in an aggregate of `simulate`, the check `marginals` is not available.
     """
     results = []
     for name in aggregate.scheme.attributes:
-        for check, judge in _CHECKS.items():
-            is_asked = aggregate.reports(name) and (not names or check in names)
-            seen = judge(aggregate, name, parts) if is_asked else None
-            if seen is not None:
-                results.append(Check(**vars(seen), name=check, attribute=name))
+        for check, test in _CHECKS.items():
+            is_requested = aggregate.reports(name) and (not names or check in names)
+            result = test(aggregate, name, parts) if is_requested else None
+            if result is not None:
+                results.append(Check(**vars(result), name=check, attribute=name))
     return results
 
 
-def _levels(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Found | None:
+def _levels(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Outcome | None:
     model, statistics = aggregate.scheme.attributes[name].mechanism.model(), aggregate.statistics[name]
     if isinstance(model, FiniteChannel) and len(model.levels) > 1:
-        return _chi_squared(*pearson(model.reports(statistics), model.level_law), "reports of each level")
+        return _chi_squared(*pearson(model.reports(statistics), model.level_law), "numbers of reports per level")
     if isinstance(model, NoisyFeatures) and model.block_law is not None:
-        return _chi_squared(*pearson(model.split(statistics)[0], model.block_law), "reports of each level")
+        return _chi_squared(*pearson(model.split(statistics)[0], model.block_law), "numbers of reports per level")
     return None
 
 
-def _marginals(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Found | None:
+def _marginals(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Outcome | None:
     laws = aggregate.scheme.attributes[name].mechanism.marginal_laws()
     counted = aggregate.marginals.get(name, np.zeros(0, dtype=np.int64))
     if not laws:
         return None
     if counted.sum() != len(laws) * aggregate.reports(name):
-        return Found(
-            nan, nan, nan, "not available: no report was seen, as where `simulate` draws statistics from their law"
-        )
+        return Outcome(nan, nan, nan, "not available: an aggregate of simulated statistics has no single reports")
     ends = np.cumsum([len(law) for law in laws])[:-1]
     seen = [pearson(part, law) for law, part in zip(laws, np.split(counted, ends), strict=True)]
-    return _chi_squared(sum(one for one, _ in seen), sum(free for _, free in seen), "what does not depend on the truth")
+    total, free = sum(part for part, _ in seen), sum(degrees for _, degrees in seen)
+    return _chi_squared(total, free, "parts of reports that do not depend on the value")
 
 
-def _possible(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Found | None:
+def _possible(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Outcome | None:
     model, statistics = aggregate.scheme.attributes[name].mechanism.model(), aggregate.statistics[name]
     if isinstance(model, ScoreSums):
         n = aggregate.reports(name)
         error = np.sqrt(float(model.variance(0.0, n)))
         if not np.isfinite(error) or n * float(model.other_mean) < _ENOUGH:
             return None
-        short, what = np.minimum(model.frequencies(statistics, n) / error, 0.0), "frequencies below zero"
+        excess, description = np.minimum(model.frequencies(statistics, n) / error, 0.0), "frequencies below zero"
     elif isinstance(model, NoisyFeatures):
         reports, sums = model.split(statistics)
         used = [b for b in range(len(sums)) if reports[b] >= _ENOUGH]
         if not used:
             return None
-        short = np.concatenate([_outside(model, b, sums[b] / reports[b], int(reports[b])) for b in used])
-        what = "average features beyond what any client's can be"
+        excess = np.concatenate([_outside(model, b, sums[b] / reports[b], int(reports[b])) for b in used])
+        description = "averages of features outside their range"
     else:
         return None
-    statistic = float(short @ short)
-    return Found(statistic, _half_threshold(len(short)), _half_tail(statistic, len(short)), f"sum of squares: {what}")
+    statistic, size = float(excess @ excess), len(excess)
+    return Outcome(statistic, _half_threshold(size), _half_tail(statistic, size), f"sum of squares: {description}")
 
 
 def _outside(model: NoisyFeatures, block: int, means: np.ndarray, n: int) -> np.ndarray:
-    """By how many standard errors averages are beyond the features' range, (K,)."""
+    """Excess of averages over the range of the features, in standard errors, (K,)."""
     least, most = model.tables[block].min(axis=0), model.tables[block].max(axis=0)
-    errors = np.sqrt(model.noise_variances[block] / n)  # at an end of the range all clients are alike
+    errors = np.sqrt(model.noise_variances[block] / n)  # at a limit of the range only the noise varies
     return np.asarray(np.maximum(np.maximum(least - means, means - most), 0.0) / errors)
 
 
 def _half_tail(limit: float, number: int) -> float:
-    """How often a sum of squares of so many normal errors, each counted on one side only, exceeds a limit."""
+    """Probability that the sum of squares of the negative parts of so many standard normals exceeds a limit."""
     sided = np.arange(1, number + 1)
     choices = (
         scipy.special.gammaln(number + 1) - scipy.special.gammaln(sided + 1) - scipy.special.gammaln(number - sided + 1)
@@ -154,12 +153,12 @@ def _half_tail(limit: float, number: int) -> float:
 
 @lru_cache(maxsize=64)
 def _half_threshold(number: int) -> float:
-    """What it exceeds once in a thousand times."""
+    """Limit that the sum exceeds with probability `FALSE_ALARMS`."""
     most = float(scipy.special.chdtri(number, FALSE_ALARMS)) + 1.0
     return float(scipy.optimize.brentq(lambda limit: _half_tail(limit, number) - FALSE_ALARMS, 0.0, most))
 
 
-def _consistency(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Found | None:
+def _consistency(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Outcome | None:
     model, statistics = aggregate.scheme.attributes[name].mechanism.model(), aggregate.statistics[name]
     if isinstance(model, FiniteChannel):
         return _contrasted(model, statistics)
@@ -169,7 +168,7 @@ def _consistency(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) ->
         products = InnerProducts.from_statistics(model, statistics)
         weights, _ = mass_gain(model.basis, products.covariance)
         off, variance = float(weights @ products.stacked) - 1.0, float(weights @ products.covariance @ weights)
-        return _chi_squared(off**2 / variance, 1, "the density's mass, which is one")
+        return _chi_squared(off**2 / variance, 1, "total mass of the density against 1")
     n = aggregate.reports(name)
     raw = model.frequencies(statistics, n) if model.contrast > 0 else np.zeros(0)
     if not len(raw) or n * float(model.other_mean) < _ENOUGH:
@@ -178,12 +177,12 @@ def _consistency(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) ->
     total = shared.sum(axis=1)
     variance = float(own.sum() + total @ weights @ total)
     if variance <= _NOTHING * own.sum():
-        return None  # every report supports as many categories
-    return _chi_squared((raw.sum() - 1.0) ** 2 / variance, 1, "the sum of frequencies, which is one")
+        return None  # every report supports the same number of categories
+    return _chi_squared((raw.sum() - 1.0) ** 2 / variance, 1, "sum of frequencies against 1")
 
 
-def _contrasted(model: FiniteChannel, statistics: np.ndarray) -> Found | None:
-    """Contrasts of the levels' shares that no density has."""
+def _contrasted(model: FiniteChannel, statistics: np.ndarray) -> Outcome | None:
+    """Test contrasts of the levels' shares that are zero for every density."""
     counts = model.split(np.asarray(statistics, dtype=np.float64))
     used = tuple(level for level, part in enumerate(counts) if part.sum() >= _ENOUGH * len(part))
     if not used:
@@ -192,10 +191,10 @@ def _contrasted(model: FiniteChannel, statistics: np.ndarray) -> Found | None:
         return _regressed(model, [counts[level] for level in used], used)
     contrasts = null_contrasts(tuple(model.levels[level] for level in used))
     if not contrasts.size:
-        return None  # every law of reports is one that some law of values has
+        return None  # some distribution of values explains every distribution of reports
     shares = np.concatenate([counts[level] / counts[level].sum() for level in used])
     observed, covariance = shares @ contrasts, np.zeros((contrasts.shape[1],) * 2)
-    fitted = shares - contrasts @ observed  # what chance gives a cell must not make its own variance
+    fitted = shares - contrasts @ observed  # a cell's variance must not depend on its own error
     start = 0
     for level in used:
         part, own = (rows[start : start + len(counts[level])] for rows in (contrasts, fitted))
@@ -203,38 +202,38 @@ def _contrasted(model: FiniteChannel, statistics: np.ndarray) -> Found | None:
         mean = own @ part
         covariance += ((part * own[:, None]).T @ part - np.outer(mean, mean)) / counts[level].sum()
         start += len(own)
-    return _chi_squared(*_spread_out(observed[None], np.ones(1), covariance), "contrasts of levels that no density has")
+    return _chi_squared(*_spread_out(observed[None], np.ones(1), covariance), "contrasts between levels")
 
 
-def _regressed(model: FiniteChannel, counts: Sequence[np.ndarray], used: Sequence[int]) -> Found | None:
-    """The same of very many cells, of whose contrasts nobody writes a basis: the weighted squares that no law explains."""
+def _regressed(model: FiniteChannel, counts: Sequence[np.ndarray], used: Sequence[int]) -> Outcome | None:
+    """Test the same for many cells, without a basis of contrasts: the residual sum of squares of weighted least squares."""
     channel = np.vstack([model.levels[level].matrix() for level in used])
     shares = np.concatenate([part / part.sum() for part in counts])
     sizes = np.repeat([part.sum() for part in counts], [len(part) for part in counts])
     smooth = channel @ scipy.sparse.linalg.lsqr(channel, shares, iter_lim=_STEPS)[0]
-    own = np.maximum(smooth, _RARE / len(shares))  # what chance gives a cell must not make its own variance
+    own = np.maximum(smooth, _RARE / len(shares))  # a cell's variance must not depend on its own error
     weighted = (channel * (sizes / own)[:, None]).T
     try:
         solved = scipy.linalg.cho_factor(weighted @ channel)
     except np.linalg.LinAlgError:
-        return None  # the levels do not tell all laws apart, and how many they tell is not known
+        return None  # the channel does not have full rank, so the degrees of freedom are unknown
     left = shares - channel @ scipy.linalg.cho_solve(solved, weighted @ shares)
     free = len(shares) - model.inputs - len(counts) + 1
-    return _chi_squared(float(np.sum(sizes * left**2 / own)), free, "what of the levels' cells no density explains")
+    return _chi_squared(float(np.sum(sizes * left**2 / own)), free, "residuals of the levels' cells")
 
 
 @lru_cache(maxsize=16)
 def null_contrasts(levels: tuple[Level, ...]) -> np.ndarray:
     """Return an orthonormal basis, (S, D), of the contrasts c of all levels' shares with A'c = 0: zero for every density.
 
-    That shares of two levels add up alike is one, whose variance is zero.
+    The difference of the sums of two levels' shares is one of them; its variance is zero.
     """
     folded = np.vstack([wave.matrix() for wave in levels])
     axes, values, _ = np.linalg.svd(folded, full_matrices=True)
     return np.asarray(axes[:, int(np.sum(values > _NOTHING * values[0])) :])
 
 
-def _homogeneity(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Found | None:
+def _homogeneity(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Outcome | None:
     model = aggregate.scheme.attributes[name].mechanism.model()
     tables = [part.statistics[name] for part in parts]
     sizes = [part.reports(name) for part in parts]
@@ -245,8 +244,8 @@ def _homogeneity(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) ->
     return _one_average(model, tables)
 
 
-def _one_law(tables: Sequence[np.ndarray]) -> Found | None:
-    """Counts of one multinomial law."""
+def _one_law(tables: Sequence[np.ndarray]) -> Outcome | None:
+    """Test whether all batches have the same multinomial distribution."""
     rows = _gathered(tables, [int(table.sum()) for table in tables], _ENOUGH * len(tables[0]) if tables else 0)
     if len(rows) < 2:
         return None
@@ -255,11 +254,11 @@ def _one_law(tables: Sequence[np.ndarray]) -> Found | None:
     expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
     free = (counts.shape[0] - 1) * (counts.shape[1] - 1)
     return _chi_squared(
-        float(np.sum((counts - expected) ** 2 / expected)), free, f"{len(rows)} batches against each other"
+        float(np.sum((counts - expected) ** 2 / expected)), free, f"differences between {len(rows)} batches"
     )
 
 
-def _one_frequency(model: ScoreSums, tables: Sequence[np.ndarray], sizes: Sequence[int]) -> Found | None:
+def _one_frequency(model: ScoreSums, tables: Sequence[np.ndarray], sizes: Sequence[int]) -> Outcome | None:
     if len(tables) < 2 or len(tables[0]) > _LARGEST or model.contrast <= 0:
         return None
     rows = _gathered(
@@ -273,18 +272,18 @@ def _one_frequency(model: ScoreSums, tables: Sequence[np.ndarray], sizes: Sequen
     own, shared, weights = model.covariance(project_simplex(pooled), 1)
     one = np.diag(own) + shared.T @ weights @ shared
     statistic, directions = _spread_out(raw - pooled, n, one)
-    return _chi_squared(statistic, (len(rows) - 1) * directions, f"{len(rows)} batches against each other")
+    return _chi_squared(statistic, (len(rows) - 1) * directions, f"differences between {len(rows)} batches")
 
 
-def _one_average(model: NoisyFeatures, tables: Sequence[np.ndarray]) -> Found | None:
-    """Averages of features of one law, block by block."""
+def _one_average(model: NoisyFeatures, tables: Sequence[np.ndarray]) -> Outcome | None:
+    """Test whether all batches have the same averages of features, block by block."""
     if len(tables) < 2:
         return None
     whole = np.sum(tables, axis=0)
     covariance = InnerProducts.from_statistics(model, whole).covariance
     ends = np.cumsum([0, *(table.shape[1] for table in model.tables)])
     statistic, free = 0.0, 0
-    blocks = range(len(model.tables)) if model.block_law is not None else range(1)  # a client's own blocks go together
+    blocks = range(len(model.tables)) if model.block_law is not None else range(1)  # blocks of one client are dependent
     for block in blocks:
         rows = [table for table in tables if model.split(table)[0][block] >= _ENOUGH]
         if len(rows) < 2 or ends[block + 1] > len(covariance):
@@ -295,13 +294,13 @@ def _one_average(model: NoisyFeatures, tables: Sequence[np.ndarray]) -> Found | 
         z = np.array([model.coefficients(row)[block] for row in rows])
         statistic += _spread_out(z - n @ z / n.sum(), n, one)[0]
         free += (len(rows) - 1) * z.shape[1]
-    return _chi_squared(statistic, free, f"{len(tables)} batches against each other") if free else None
+    return _chi_squared(statistic, free, f"differences between {len(tables)} batches") if free else None
 
 
 def _spread_out(off: np.ndarray, n: np.ndarray, one: np.ndarray) -> tuple[float, int]:
-    """Chi-squared of batches' averages off the common one, (P, K), and in how many directions they may be.
+    """Chi-squared statistic of the deviations of batch averages, (P, K), and the rank of their covariance.
 
-    n: (P,), reports.  one: (K, K), the covariance of one.
+    n: (P,), reports.  one: (K, K), covariance for one report.
     """
     scales, axes = np.linalg.eigh(one)
     varies = scales > _NOTHING * scales[-1]
@@ -310,7 +309,7 @@ def _spread_out(off: np.ndarray, n: np.ndarray, one: np.ndarray) -> tuple[float,
 
 
 def _gathered(rows: Sequence[np.ndarray], sizes: Sequence[int], least: float) -> list[np.ndarray]:
-    """Rows added up in their order until each is of enough reports; what is left over joins the last."""
+    """Sum consecutive rows until each sum has enough reports; the remainder is added to the last sum."""
     sums: list[np.ndarray] = []
     held, total = None, 0
     for row, size in zip(rows, sizes, strict=True):
@@ -324,7 +323,7 @@ def _gathered(rows: Sequence[np.ndarray], sizes: Sequence[int], least: float) ->
 
 
 def pearson(counts: np.ndarray, law: np.ndarray) -> tuple[float, int]:
-    """Return chi-squared of counts of a known law, and its degrees of freedom; cells that expect too few are taken together."""
+    """Return Pearson's chi-squared statistic for a known distribution and its degrees of freedom; rare cells are merged."""
     expected = np.asarray(law) * counts.sum()
     order = np.argsort(expected, kind="stable")
     together = int(np.searchsorted(np.cumsum(expected[order]), _ENOUGH)) + 1
@@ -333,17 +332,17 @@ def pearson(counts: np.ndarray, law: np.ndarray) -> tuple[float, int]:
     return float(np.sum((observed - wanted) ** 2 / np.maximum(wanted, 1e-300))), len(groups) - 1
 
 
-def _chi_squared(statistic: float, free: int, what: str) -> Found:
-    """The statistic beside what it would be."""
+def _chi_squared(statistic: float, free: int, description: str) -> Outcome:
+    """Result of a chi-squared test with so many degrees of freedom."""
     threshold, p_value = (
         (float(scipy.special.chdtri(free, FALSE_ALARMS)), float(scipy.special.chdtrc(free, statistic)))
         if free
         else (0.0, 1.0)
     )
-    return Found(statistic if free else 0.0, threshold, p_value, f"chi-squared on {free}: {what}")
+    return Outcome(statistic if free else 0.0, threshold, p_value, f"chi-squared({free}): {description}")
 
 
-_CHECKS: Mapping[str, Callable[[Aggregate, str, Sequence[Aggregate]], Found | None]] = {
+_CHECKS: Mapping[str, Callable[[Aggregate, str, Sequence[Aggregate]], Outcome | None]] = {
     "levels": _levels,
     "marginals": _marginals,
     "possible": _possible,

@@ -1,7 +1,7 @@
-"""What the tables of a round must be like, declared; in `checks` every round says of each table whether it is.
+"""Data-quality rules of a round's tables; `checks` has one row for each table.
 
-A row that breaks a rule is counted and never shown.  What the warehouse's own constraints refuse need not be repeated here: a
-constraint ends the landing, a rule is told beside what has landed.
+Rows that violate a rule are counted, never shown.  Constraints of the warehouse are not repeated here: a violated constraint
+stops the landing, a violated rule fails a check of a landed run.
 """
 
 from __future__ import annotations
@@ -15,41 +15,41 @@ import pandas as pd
 
 from dpcore.functionals.group import Group
 from dpcore.results.checks.check import Check, frame_of
-from dpcore.results.text.phrases import known
+from dpcore.results.text.phrases import functional_named
 
 Tables = Mapping[str, pd.DataFrame]
 
 
 class Rule(NamedTuple):
-    """What rows must be like, in words, and which of them are, (rows,); a comparison with a null holds."""
+    """A rule in words, and a function that marks the rows that satisfy it, (rows,); comparisons with null do."""
 
     text: str
     holds: Callable[[pd.DataFrame], pd.Series]
 
 
-_ROUNDING = 1e-9  # of sums of doubles
-_GRID = 0.05  # by which trapezoids through a landed density's 201 points may miss the integral of a smooth one
+_ROUNDING = 1e-9  # tolerance for rounding of sums of doubles
+_GRID = 0.05  # error of the trapezoidal rule on a landed density's 201 points, for a smooth density
 
 
 def verdicts(tables: Tables) -> pd.DataFrame:
-    """Return rows of `checks`, one for each table of a run that has rules: quality(TABLE).
+    """Return one row of `checks`, quality(TABLE), for each table with rules.
 
-    tables: those of one run, by name.  observed: how many rows break a rule; threshold: 0.
+    tables: those of one run, by name.  observed: number of rows that violate a rule; threshold: 0.
     """
     rows = []
     for table, rules in _RULES.items():
         if table in tables:
             frame = tables[table].reset_index(drop=True)
             broken = _broken(rules, _BESIDE.get(table, _alone)(frame, tables))
-            wrong = len(set().union(*broken.values()))
-            told = [f"{rule}: broken by {len(indices)} of {len(frame)} rows" for rule, indices in broken.items()]
-            detail = "; ".join(told) or f"{len(frame)} rows keep every rule"
-            rows.append(Check(f"quality({table})", not broken, float(wrong), 0.0, detail))
+            violations = len(set().union(*broken.values()))
+            details = [f"{rule}: violated by {len(indices)} of {len(frame)} rows" for rule, indices in broken.items()]
+            detail = "; ".join(details) or f"{len(frame)} row{'s' * (len(frame) != 1)}: every rule satisfied"
+            rows.append(Check(f"quality({table})", not broken, float(violations), 0.0, detail))
     return frame_of(rows)
 
 
 def _broken(rules: list[Rule], frame: pd.DataFrame) -> dict[str, set[object]]:
-    """Rule -> the rows that break it; where it cannot be asked, as of a column that is missing, all, be they none."""
+    """Rule -> rows that violate it; all rows if it cannot be evaluated, for example because a column is missing."""
     broken: dict[str, set[object]] = {}
     for rule in rules:
         try:
@@ -65,7 +65,7 @@ def _alone(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
 
 
 def _beside_bounds(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
-    """Each row beside its attribute's bounds, null for categories, and the share that the density shown leaves to atoms."""
+    """Join each row with its attribute's bounds (null for categories) and the total of its point masses."""
     bounds = tables["attributes"][["attribute", "lower", "upper"]]
     functionals = tables.get("functionals", pd.DataFrame(columns=["attribute", "given", "functional", "plug_in"]))
     functionals = functionals[functionals["functional"].str.startswith("atom(")]
@@ -76,13 +76,13 @@ def _beside_bounds(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
 
 
 def _beside_categories(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
-    """Each row beside the position of its category in the scheme, null where the scheme has no such category."""
+    """Join each row with the position of its category in the scheme; null if the scheme has no such category."""
     positions = tables["categories"][["attribute", "category", "position"]]
     return frame.merge(positions, how="left", on=["attribute", "category"])
 
 
 def _beside_counts(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
-    """Each budget beside what a client spends and the scheme promises, and the most reports counted at any level."""
+    """Join each budget with a client's epsilon, the scheme's total, and the number of reports counted."""
     counted = tables["aggregates"]
     counted = counted[(counted["statistic"] == "reports") & (counted["given"] == "")]
     most = counted.groupby("attribute")["value"].max().rename("most").reset_index()
@@ -120,12 +120,12 @@ def _not_negative(*columns: str) -> list[Rule]:
     return [Rule(f"{column} is not negative", above(column)) for column in columns]
 
 
-def _known(column: str) -> Rule:
-    return Rule(f"{column} is known", lambda rows: rows[column].notna())
+def _not_null(column: str) -> Rule:
+    return Rule(f"{column} is not null", lambda rows: rows[column].notna())
 
 
 def _ordered(*columns: str) -> Rule:
-    """Each column is not above the next."""
+    """No column exceeds the next one."""
 
     def holds(frame: pd.DataFrame) -> pd.Series:
         above = [frame[left] > frame[right] for left, right in pairwise(columns)]
@@ -138,28 +138,28 @@ def _shares_add_up(frame: pd.DataFrame) -> pd.Series:
     groups = frame.groupby(["attribute", "estimator", "given"])["estimate"]
     return ((groups.transform("sum") - 1).abs() <= _ROUNDING) | (
         groups.transform("size") == 1
-    )  # silence beside a density
+    )  # item nonresponse of a density is a single row
 
 
 def _inside(frame: pd.DataFrame) -> pd.Series:
-    """Numbers in the attribute's unit, and shares of people, lie in their range on its bounds, and so do their intervals."""
-    asked = zip(frame["functional"], frame["lower"], frame["upper"], strict=True)
-    ranges = pd.DataFrame([_range(*row) for row in asked], columns=["lower", "upper"], index=frame.index, dtype=float)
+    """Functionals in the attribute's unit, proportions and their intervals are in the range that its bounds imply."""
+    bounds = zip(frame["functional"], frame["lower"], frame["upper"], strict=True)
+    ranges = pd.DataFrame([_range(*row) for row in bounds], columns=["lower", "upper"], index=frame.index, dtype=float)
     lower, upper = ranges["lower"], ranges["upper"]
     outside = [(frame[column] < lower) | (frame[column] > upper) for column in ("estimate", "low", "high")]
     return ~pd.concat(outside, axis=1).any(axis=1)
 
 
 def _range(text: str, lower: float, upper: float) -> tuple[float, float]:
-    """The least and the largest value on these bounds, nan for categories; no limit where a range is not of the whole law."""
-    functional = known(text)
+    """Smallest and largest value of a functional on these bounds; nan if it has no such limits."""
+    functional = functional_named(text)
     if functional is None or functional.unit not in (1, "%") or (math.isnan(lower) and functional.unit == 1):
         return math.nan, math.nan
     return (0.0, 1.0) if math.isnan(lower) else functional.range_on(lower, upper)
 
 
 def _all_or_nothing(frame: pd.DataFrame) -> pd.Series:
-    """An estimate comes with its interval, a refusal with its reason and with no number."""
+    """An available estimate has an interval; an unavailable one has a reason and no number."""
     numbers = frame[["estimate", "standard_error", "low", "high"]].notna()
     return numbers.all(axis=1) | (~numbers.any(axis=1) & frame["reason"].notna())
 
@@ -169,7 +169,7 @@ def _cells_add_up(frame: pd.DataFrame) -> pd.Series:
 
 
 def _is_correlation(frame: pd.DataFrame) -> pd.Series:
-    """Shown and by interval; an estimate may lie beyond."""
+    """The plug-in value and the interval are in [-1, 1]; an unconstrained estimate can be outside."""
     ends = frame[["plug_in", "low", "high"]].abs()
     return ~(frame["functional"].str.endswith("correlation") & (ends > 1 + _ROUNDING).any(axis=1))
 
@@ -198,7 +198,7 @@ def _ends_at_one(frame: pd.DataFrame) -> pd.Series:
 
 
 def _integrates(frame: pd.DataFrame) -> pd.Series:
-    """By trapezoids through its points, to one less the atoms; a curve that jumps is missed by a step times its variation."""
+    """Density and point masses integrate to 1 by the trapezoidal rule; its error at a jump is a step times the jump."""
     ordered = _in_order(frame)
     keys = [ordered[key] for key in ("attribute", "estimator", "given")]
     before = ordered.groupby(keys)[["x", "density"]].shift()
@@ -209,9 +209,9 @@ def _integrates(frame: pd.DataFrame) -> pd.Series:
 
 
 def _groups_add_up(frame: pd.DataFrame) -> pd.Series:
-    """The statistics of a pair's groups add up to everyone's, integer for integer; of a label some may be hidden."""
+    """Statistics of a pair's groups sum exactly to those of all clients; small groups of a label may be missing."""
     place = ["attribute", "statistic", "level", "cell"]
-    other = frame["given"].map(lambda given: group.attribute if (group := Group.parse(given)) else "")
+    other = frame["given"].map(lambda text: group.attribute if (group := Group.parse(text)) else "")
     sums = frame.groupby([*(frame[key] for key in place), other])["value"].transform("sum")
     everyone = frame[frame["given"] == ""].groupby(place, as_index=False)["value"].sum()
     whole = frame.merge(everyone, how="left", on=place, suffixes=("", "_of_everyone"))["value_of_everyone"]
@@ -223,14 +223,14 @@ def _groups_add_up(frame: pd.DataFrame) -> pd.Series:
 _RULES: Mapping[str, list[Rule]] = {
     "aggregates": [
         Rule("counts are not negative", lambda rows: (rows["statistic"] == "sum") | (rows["value"] >= 0)),
-        Rule("groups add up to everyone", _groups_add_up),
+        Rule("counts of groups sum to those of all clients", _groups_add_up),
     ],
     "frequencies": [
         *_between(0, 1, "estimate", "low", "high"),
         *_not_negative("standard_error"),
         _ordered("low", "estimate", "high"),
-        Rule("shares of a group add up to 1", _shares_add_up),
-        Rule("the category is one of the scheme's", lambda rows: rows["position"].notna()),
+        Rule("proportions of a group sum to 1", _shares_add_up),
+        Rule("the category is in the scheme", lambda rows: rows["position"].notna()),
     ],
     "densities": [
         *_not_negative("density", "low", "high"),
@@ -238,38 +238,38 @@ _RULES: Mapping[str, list[Rule]] = {
         _ordered("lower", "x", "upper"),
         _ordered("low", "density", "high"),
         _ordered("cdf_low", "cdf", "cdf_high"),
-        Rule("the cdf never falls", _never_falls),
-        Rule("the cdf ends at 1", _ends_at_one),
-        Rule("density and atoms integrate to 1", _integrates),
+        Rule("the cdf does not decrease", _never_falls),
+        Rule("the cdf reaches 1", _ends_at_one),
+        Rule("density and point masses integrate to 1", _integrates),
     ],
     "functionals": [
         *_not_negative("standard_error"),
         _ordered("low", "estimate", "high"),
-        Rule("numbers in the attribute's unit, and shares, lie within their range", _inside),
-        Rule("an estimate has an interval, a refusal a reason", _all_or_nothing),
+        Rule("estimates and intervals are within the range of the functional", _inside),
+        Rule("every row has an estimate with an interval, or a reason", _all_or_nothing),
     ],
     "joint": [
         *_between(0, 1, "share", "low", "high"),
         *_not_negative("standard_error"),
-        _known("standard_error"),
+        _not_null("standard_error"),
         _ordered("low", "share", "high"),
-        Rule("the cells of a pair add up to 1", _cells_add_up),
+        Rule("the cells of a pair sum to 1", _cells_add_up),
     ],
     "associations": [
         *_not_negative("standard_error"),
         *_between(0, 1, "p_value"),
         _ordered("low", "high"),
         Rule("a correlation is between -1 and 1", _is_correlation),
-        Rule("a number has an interval, a test a p-value, a refusal a reason", _number_or_test),
+        Rule("every row has an estimate with an interval, a p-value, or a reason", _number_or_test),
     ],
     "budgets": [
         *_not_negative("charges"),
-        _known("charges"),
+        _not_null("charges"),
         Rule(
-            "a client spends no more epsilon than the scheme promises",
+            "a client spends at most the epsilon of the scheme",
             lambda rows: rows["spent"] <= rows["promised"] * (1 + _ROUNDING),
         ),
-        Rule("no more reports are counted than were charged", lambda rows: ~(rows["most"] > rows["charges"])),
+        Rule("every counted report was charged", lambda rows: ~(rows["most"] > rows["charges"])),
     ],
     "comparisons": [
         *_not_negative("standard_error"),
@@ -278,7 +278,7 @@ _RULES: Mapping[str, list[Rule]] = {
     ],
     "truths": [
         Rule(
-            "shares are between 0 and 1",
+            "proportions are between 0 and 1",
             lambda rows: ~rows["quantity"].str.startswith("frequency(") | rows["value"].between(0, 1),
         ),
     ],

@@ -1,16 +1,16 @@
-"""Pages: what a landed round shows, as one HTML file that needs nothing else, or in pieces.  The only door to jinja2.
+"""A landed round as a self-contained HTML page, or as Markdown.  The only importer of jinja2.
 
 Modules:
     cells: Markdown tables
     content: the content of a page, queried from the warehouse
-    fragments: a round in pieces of Markdown
-    latest_round: the latest landed round in a few words
+    fragments: a round as Markdown, for Prefect's UI
+    latest_round: summary of the newest landed round
     odds: odds on a round's page
-    pairs: two attributes on a page
-    pictures: pictures of a page and the tables behind them
+    pairs: pairs of attributes on a page
+    pictures: pictures of a page and their data
     query: the SQL files of `queries/`
-    round: the page of a round, written
-    template: templates filled and escaped
+    round: writes the page of a round
+    template: fills and escapes templates
     trends: trends over rounds
     vocabulary: names of mechanisms and estimators in plain words
 """

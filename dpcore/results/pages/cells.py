@@ -1,4 +1,4 @@
-"""Rows of text as tables of Markdown whose cells are never wrapped by what shows them, such as Prefect's UI."""
+"""Tables of Markdown with line breaks in the cells, so that Prefect's UI does not wrap them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from unicodedata import east_asian_width
 from dpcore.results.pages.template import plain
 
 Row = dict[str, str]
-_ROOM = 100.0  # of a table in Prefect's UI, in a window 1280 wide, in its letters
-_BESIDE = 3.4  # around the text of a cell
-_CAPITAL, _WIDE, _BOLD = 1.4, 2.1, 1.1  # how much wider than other letters
+_ROOM = 100.0  # width of a table in Prefect's UI in a window of 1280 pixels, in letters
+_BESIDE = 3.4  # padding of a cell, in letters
+_CAPITAL, _WIDE, _BOLD = 1.4, 2.1, 1.1  # width relative to other letters
 
 
 class Strong(str):
-    """A cell that stands out."""
+    """A cell in bold type."""
 
 
 def fitted(rows: Sequence[Row], *words: str) -> list[Row]:
-    """Return rows, whose columns are alike, as Markdown: lines of cells broken so that no table is wider than what is seen.
+    """Return rows with the same columns as Markdown, with cells broken into lines so that the table fits the window.
 
-    words: the columns that are broken before those of numbers are.  Titles of columns are never broken.
+    words: text columns, which are broken before numeric ones.  Titles of columns are not broken.
     """
     if not rows:
         return []
@@ -36,7 +36,7 @@ def fitted(rows: Sequence[Row], *words: str) -> list[Row]:
 
 
 def table(rows: Sequence[Row], *words: str) -> str:
-    """Return the rows as a table of Markdown, all but the columns `words` to the right; '' of none."""
+    """Return the rows as a table of Markdown, with columns other than `words` aligned right; '' without rows."""
     if not rows:
         return ""
     head = f"| {' | '.join(map(plain, rows[0]))} |"
@@ -46,16 +46,16 @@ def table(rows: Sequence[Row], *words: str) -> str:
 
 
 def _lines(text: str, width: float) -> str:
-    """A cell's text as Markdown, in lines of that width."""
+    """The text of a cell as Markdown, in lines of this width."""
     letters = max(1, int(width * len(text) / max(1.0, _breadth(text)) + 1e-9))
     broken = "<br>".join(map(plain, textwrap.wrap(text, letters, break_on_hyphens=False)))
     return f"**{broken}**" if isinstance(text, Strong) and broken else broken
 
 
 def _breadth(text: str) -> float:
-    """How wide a text is, in letters."""
-    told = 0.0
+    """Width of a text, in letters."""
+    width = 0.0
     for sign in text:
         is_wide = sign in "MWmw%@" or east_asian_width(sign) in "WF"
-        told += _WIDE if is_wide else _CAPITAL if sign.isupper() else 1.0
-    return _BOLD * told if isinstance(text, Strong) else told
+        width += _WIDE if is_wide else _CAPITAL if sign.isupper() else 1.0
+    return _BOLD * width if isinstance(text, Strong) else width

@@ -1,4 +1,4 @@
-"""What a page says, asked of the warehouse: every table and picture with the very SQL that was run for it."""
+"""The content of a round's page, queried from the warehouse; every table and picture carries its SQL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpcore.results.pages.pairs import pairs_of
 from dpcore.results.pages.pictures import Picture, pictures_of
 from dpcore.results.pages.query import Ask, Query, read_query
 from dpcore.results.pages.trends import Number, Trend, trends
-from dpcore.results.pages.vocabulary import factor_of, is_asked, name_of, what_is_kept, what_leaves
+from dpcore.results.pages.vocabulary import certified_loss, factor_of, is_asked, name_of, what_leaves
 from dpcore.results.tables.largest_categories import by_category, confidence_of, listed
 from dpcore.results.text.phrases import (
     FEW_VALUES,
@@ -39,21 +39,21 @@ _OF_RUN = ("run", "attributes", "checks", "weights", "changes")
 _OF_PAGE = ("sensitivities", "rejects", "spent", "labels")
 _OF_ATTRIBUTE = ("frequencies", "numbers", "differences")
 _DRAWN = ("density", "trends")
-_TOLD = ("heaped", "efficiency", "assumption")  # checks that an attribute's section tells
+_SECTION_CHECKS = ("heaped", "efficiency", "assumption")  # checks whose details are shown in an attribute's section
 _MARKED = ("yes", "perhaps")
 _ASSUMED = (
-    "If it holds, so do these intervals as often as they say, whatever the density; if not, nothing is known of them. Those of "
-    "the reports alone take for granted that the density is as smooth as the reports show."
+    "Under this assumption the intervals have their stated coverage for every density; otherwise their coverage is unknown. "
+    "The other intervals assume that the density is as smooth as the reports suggest."
 )
-_ANY_LAW = (
-    "These intervals hold as often as they say whatever the law of the values, jumps and single values included: nothing is "
-    "assumed of it, but that sums over many reports are normal. They are longer for it."
+_ANY_DISTRIBUTION = (
+    "These intervals have their stated coverage for every distribution of the values, including jumps and point masses. They "
+    "only assume that sums over many reports are normally distributed. They are longer."
 )
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What has moved since an earlier round, and when that landed: rows, how many of groups were left out, remarks on all."""
+    """Changes since an earlier round: its landing time, the listed rows, the number of omitted rows, and remarks."""
 
     since: str
     landed_at: datetime
@@ -63,8 +63,8 @@ class Changes:
 
 
 @dataclass(frozen=True)
-class Said:
-    """Numbers once more, with intervals that hold for the laws that `sentence` names."""
+class Alternative:
+    """The same functionals with alternative intervals, which are valid under the conditions in `sentence`."""
 
     title: str
     lines: list[Line]
@@ -73,9 +73,9 @@ class Said:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """What is shown of one attribute; remark: on whose numbers they are, where they are not everyone's.
+    """The content for one attribute; remark: the population of the estimates, if it is not all clients.
 
-    selection, groups_selection: what holds for lists of the largest categories, of everyone and of groups; '' without one.
+    selection, groups_selection: remarks on lists of the largest categories, for all clients and for groups; '' without one.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Section:
     selection: str = ""
     groups_selection: str = ""
     numbers: list[Line] = field(default_factory=list)
-    said: list[Said] = field(default_factory=list)
+    alternatives: list[Alternative] = field(default_factory=list)
     groups: list[Line] = field(default_factory=list)
     weighted: str = ""
     numbers_query: Query | None = None
@@ -105,15 +105,15 @@ class Section:
 
     @property
     def grouped_by(self) -> str:
-        """The one attribute that makes the groups; '' where there are several, which the groups then name."""
+        """The attribute that defines the groups; '' if there are several."""
         others = {line.group.partition(": ")[0] for line in self.groups}
         return others.pop() if len(others) == 1 else ""
 
     @property
     def lines(self) -> list[Line]:
-        """Every number, everyone's before groups'."""
-        said = (line for one in self.said for line in one.lines)
-        return [*self.frequencies, *self.numbers, *said, *self.groups]
+        """All estimates: those for all clients, then those for groups."""
+        alternatives = (line for part in self.alternatives for line in part.lines)
+        return [*self.frequencies, *self.numbers, *alternatives, *self.groups]
 
     @property
     def has_truth(self) -> bool:
@@ -121,38 +121,36 @@ class Section:
 
 
 class NothingLanded(WarehouseError):
-    """The warehouse is one, and no round has landed there yet."""
+    """The warehouse is valid but has no landed round."""
 
 
 def find(ask: Ask, round_: str | None, scheme: str | None) -> str:
-    """Return the run_id of the run that stands of a round, of the newest round where None is named.
+    """Return the run_id of the current run of a round; None is the newest round.
 
-    Raises NothingLanded where nothing has landed, and WarehouseError where there is no such round, or where several schemes
-    have it and none is named.
+    Raises NothingLanded if no round has landed, and WarehouseError if the round does not exist or is ambiguous because several
+    schemes have it.
     """
     landed = ask(read_query("landed").sql)
     if landed.empty:
-        raise NothingLanded("the warehouse holds no landed round yet: run `ldpflow run` first")
+        raise NothingLanded("warehouse: no round has landed yet; run `ldpflow run` first")
     runs = landed if scheme is None else landed[landed["scheme"] == scheme]
     if runs.empty:
         names = ", ".join(sorted(landed["scheme"].unique()))
-        raise WarehouseError(f"the warehouse has no round of scheme {scheme!r}; it has schemes {names}")
+        raise WarehouseError(f"warehouse: no round of scheme {scheme!r}; its schemes are {names}")
     if round_ is not None:
         rounds = sorted(runs["round"].unique())
         runs = runs[runs["round"] == round_]
         if runs.empty:
             names = ", ".join(rounds[-5:])
-            raise WarehouseError(
-                f"the warehouse has no landed round {round_!r}; the latest of {len(rounds)} are {names}"
-            )
+            raise WarehouseError(f"warehouse: no landed round {round_!r}; the latest of its {len(rounds)} are {names}")
         if len(runs) > 1:
             names = ", ".join(sorted(runs["scheme"]))
-            raise WarehouseError(f"round {round_} has landed for {len(runs)} schemes, {names}; name one with --scheme")
+            raise WarehouseError(f"round {round_}: it has landed for {len(runs)} schemes, {names}; add --scheme")
     return str(runs["run_id"].iloc[0])
 
 
 def gather(ask: Ask, run_id: str) -> dict[str, Any]:
-    """Return everything the template of a round needs, by name."""
+    """Return the content of the template of a round, by name."""
     content = numbers_of(ask, run_id, drawn=True)
     queries = content["queries"] | {name: read_query(name, run_id=run_id) for name in _OF_PAGE}
     (spent,) = records(ask(queries["spent"].sql))
@@ -168,9 +166,9 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
 
 
 def numbers_of(ask: Ask, run_id: str, *, drawn: bool = False) -> dict[str, Any]:
-    """Return what a terminal shows, too: the run and its numbers, what has changed, and checks, by name.
+    """Return the content that terminal output needs as well, by name: the run, its estimates, changes and checks.
 
-    drawn: with pictures and trends, and whose curves they are, which are asked for where somebody looks at them.
+    drawn: whether to include pictures and trends.
     """
     queries = {name: read_query(name, run_id=run_id) for name in _OF_RUN}
     (run,) = records(ask(queries["run"].sql))
@@ -178,13 +176,15 @@ def numbers_of(ask: Ask, run_id: str, *, drawn: bool = False) -> dict[str, Any]:
     previous = before[0] if before else None
     attributes = records(ask(queries["attributes"].sql))
     checks = records(ask(queries["checks"].sql))
-    found = {check["name"]: check["detail"] for check in checks}
-    told = [row | {check: found.get(f"{check}({row['attribute']})") for check in _TOLD} for row in attributes]
-    sections = [_section(ask, run_id, previous, row, drawn) for row in told]
+    details = {check["name"]: check["detail"] for check in checks}
+    rows = [
+        row | {check: details.get(f"{check}({row['attribute']})") for check in _SECTION_CHECKS} for row in attributes
+    ]
+    sections = [_section(ask, run_id, previous, row, drawn) for row in rows]
     weights = {row["attribute"]: _weighted(row) for row in records(ask(queries["weights"].sql))}
     return {
         "run": run,
-        "title": in_words(run["scheme"]).capitalize(),
+        "title": in_words(run["scheme"]),
         "sections": [replace(section, weighted=weights.get(section.name, "")) for section in sections],
         "pairs": pairs_of(ask, run_id, attributes, run["canonical"]),
         "previous": previous,
@@ -203,12 +203,12 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
     queries = {name: read_query(name, **named) for name in (*_OF_ATTRIBUTE, *(_DRAWN if drawn else ()))}
     answers = {query: ask(query.sql) for query in queries.values()}
     frequencies, numbers, differences, *curves = answers.values()
-    said, numbers = numbers, numbers[~numbers["estimator"].isin(SAID)]
+    alternatives, numbers = numbers, numbers[~numbers["estimator"].isin(SAID)]
     everyone, shares = (rows[rows["given"] == ""] for rows in (numbers, frequencies))
     shown, among = listed(shares), listed(frequencies[frequencies["given"] != ""])
-    of_groups = [read(one, unit) for one in records(by_category(among.rows))]
-    lines = [read(one, unit) for one in _ranked(numbers)]
-    compared = [read(one, unit) for one in _ranked(differences)]
+    of_groups = [read(row_, unit) for row_ in records(by_category(among.rows))]
+    lines = [read(row_, unit) for row_ in _ranked(numbers)]
+    compared = [read(row_, unit) for row_ in _ranked(differences)]
     if len(compared) > SHOWN:
         compared = [line for line in compared if line.verdict in _MARKED]
     rounds, trend_of = trends(curves[1], unit) if drawn else (0, {})
@@ -216,19 +216,19 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
     estimators = sorted({name for rows in named_by for name in rows} - {*SAID})
     return Section(
         name=attribute,
-        title=in_words(attribute).capitalize(),
+        title=in_words(attribute),
         about=_about(row, estimators),
         remark=_remark(row, frequencies, numbers),
         stated=row["stated"],
         pictures=list(pictures_of(ask, named, answers, everyone, unit)) if drawn else [],
-        frequencies=[read(one, unit) for one in records(shown.rows)],
+        frequencies=[read(row_, unit) for row_ in records(shown.rows)],
         frequencies_query=queries["frequencies"],
         frequencies_interval=shown.interval,
         of_all=shown.categories,
         selection=shown.sentence,
         groups_selection=among.sentence,
         numbers=[line for line in lines if not line.group],
-        said=_said(said, unit, row["assumption"]),
+        alternatives=_alternatives(alternatives, unit, row["assumption"]),
         groups=[*of_groups, *(line for line in lines if line.group)],
         numbers_query=queries["numbers"],
         differences=compared,
@@ -242,33 +242,34 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
 
 
 def _weighted(row: dict[str, Any]) -> str:
-    """What weighted numbers are of, what they take for granted, and what weights cost."""
+    """A sentence on weighted estimates: their population, assumption and design effect."""
     by = " and ".join(in_words(label) for label in row["labels"].split(","))
     return (
-        f"Weighted by {by}: of the population, whose shares by {by} are known. It is assumed that those who answered are, "
-        f"within each, like those who did not. If all were alike, weights would make {row['reports']:,} reports worth "
-        f"{row['effective_n']:,.0f} (design effect {row['design_effect']:.2f}); intervals count what labels explain."
+        f"Weighted to the population totals of {by}. This assumes that respondents and nonrespondents within a category "
+        f"of {by} have the same distribution. Effective sample size {row['effective_n']:,.0f} of {row['reports']:,} reports "
+        f"(design effect {row['design_effect']:.2f}) if all categories have the same distribution; the intervals account for "
+        "differences between categories."
     )
 
 
-def _said(numbers: pd.DataFrame, unit: str, told: str | None) -> list[Said]:
-    """The numbers whose intervals hold for the laws that the scheme names; told: what it assumes, and what is said of that."""
-    assumption = f"{told[:1].upper()}{told[1:]}. {_ASSUMED}" if told else ""
+def _alternatives(numbers: pd.DataFrame, unit: str, detail: str | None) -> list[Alternative]:
+    """Functionals with alternative intervals; detail: that of the check of the scheme's assumption."""
+    assumption = f"{detail[:1].upper()}{detail[1:]}. {_ASSUMED}" if detail else ""
     kinds = (
-        (BIAS_AWARE, "assumed", "Numbers of a density as smooth as is assumed", assumption),
-        (DISTRIBUTION_FREE, "any law", "Numbers whatever the law of the values", _ANY_LAW),
+        (BIAS_AWARE, "assumed smoothness", "Estimates under the assumed smoothness", assumption),
+        (DISTRIBUTION_FREE, "distribution-free", "Distribution-free estimates", _ANY_DISTRIBUTION),
     )
-    found = []
+    alternatives = []
     for estimator, group, title, sentence in kinds:
         rows = numbers[numbers["estimator"] == estimator]
         if len(rows):
-            lines = [replace(read(one, unit), group=group) for one in _ranked(rows)]
-            found.append(Said(title, lines, sentence))
-    return found
+            lines = [replace(read(row, unit), group=group) for row in _ranked(rows)]
+            alternatives.append(Alternative(title, lines, sentence))
+    return alternatives
 
 
 def _ranked(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows in the order in which people ask for functionals."""
+    """The rows in the display order of functionals."""
     return sorted(records(frame), key=lambda row: rank(row["functional"]))
 
 
@@ -276,41 +277,41 @@ def _about(row: dict[str, Any], estimators: list[str]) -> str:
     bounds = ""
     if row["lower"] is not None:
         bounds = f"{separated(row['lower'])} to {separated(row['upper'])} {row['unit']}".strip()
-    made = f"{name_of(row['mechanism'])} at ε = {row['stated']}"
+    mechanism = f"{name_of(row['mechanism'])} at ε = {row['stated']}"
     by = ", ".join(filter(None, map(name_of, estimators)))
-    parts = bounds, f"{row['charges']:,} reports", made, by, row["heaped"], row["efficiency"]
+    parts = bounds, f"{row['charges']:,} reports", mechanism, by, row["heaped"], row["efficiency"]
     return " · ".join(part for part in parts if part)
 
 
 def _remark(row: dict[str, Any], frequencies: pd.DataFrame, numbers: pd.DataFrame) -> str:
-    """Whose numbers a number's are where silence is an answer, or the round follows another."""
+    """The population of a numeric attribute's estimates, with item nonresponse or in a follow-up round."""
     if numbers["estimator"].eq(TWO_ROUNDS).any():
-        return "shares are of this round, numbers of it and the round that it follows"
+        return "proportions are from this round, other estimates from this round and its first stage"
     if row["lower"] is None or not is_silence(frequencies).any():
         return ""
     if len(frequencies) > 1:
-        return "shares are of everyone, numbers of those who answered"
-    return "all but the share of missing is of those who answered"
+        return "proportions are of all clients, other estimates of those who answered"
+    return "all estimates except the proportion of missing are of those who answered"
 
 
 def _changes(rows: list[dict[str, Any]], attributes: list[dict[str, Any]]) -> list[Changes]:
-    """The differences to each earlier round, the latest first: everyone's, and those of groups that may be more than chance.
+    """The changes since each earlier round, latest first: those for all clients, and those of groups that are marked.
 
-    attributes: rows of `attributes`; of a number that has more than a few values, theirs are told where they differ alone.
+    attributes: rows of `attributes`.  Proportions of a numeric attribute with many values are listed only if they differ.
     """
     units, changes = {row["attribute"]: row["unit"] for row in attributes}, []
     numbers = {row["attribute"] for row in attributes if row["lower"] is not None}
     for since in dict.fromkeys(row["since"] for row in rows):
         of_round = [row for row in rows if row["since"] == since]
-        told = [read(row, units[row["attribute"]]) for row in _by_attribute(of_round, units, numbers)]
-        shown = [line for line in told if not line.group or line.verdict in _MARKED]
+        lines = [read(row, units[row["attribute"]]) for row in _by_attribute(of_round, units, numbers)]
+        shown = [line for line in lines if not line.group or line.verdict in _MARKED]
         remarks = dict.fromkeys(row["reason"] for row in of_round if row["difference"] is not None and row["reason"])
-        changes.append(Changes(since, of_round[0]["since_landed"], shown, len(told) - len(shown), list(remarks)))
+        changes.append(Changes(since, of_round[0]["since_landed"], shown, len(lines) - len(shown), list(remarks)))
     return changes
 
 
 def _by_attribute(rows: list[dict[str, Any]], units: dict[str, str], numbers: set[str]) -> list[dict[str, Any]]:
-    """In the scheme's order; of an attribute everyone's before groups', and as many shares as a table holds."""
+    """Rows in the scheme's order, all clients before groups, with as many proportions as a table shows."""
     order = list(units)
     rows = sorted(rows, key=lambda row: (order.index(row["attribute"]), row["given"] != "", rank(row["functional"])))
     many = Counter(row["attribute"] for row in rows if is_share(row["functional"]))
@@ -340,16 +341,16 @@ def _check(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _exposed(row: dict[str, Any]) -> dict[str, str]:
-    """How far one malicious report in a hundred moves a number at most; of shares, the one that it moves most."""
+    """Largest shift of an estimate by 1 % malicious reports; for proportions, the most sensitive one."""
     unit = row["unit"] or ""
     wording = phrase(row["functional"], unit) if row["functional"] else phrase("frequency(any share)", unit)
     moved = wording.factor * row["moved"]
     return {
-        "attribute": in_words(row["attribute"]).capitalize(),
+        "attribute": in_words(row["attribute"]),
         "number": wording.text,
         "moved": rounded(moved, abs(moved)),
         "unit": wording.unit_of_difference,
-        "holds": "always" if row["is_exact"] else "to first order",
+        "bound": "exact" if row["is_exact"] else "first order",
     }
 
 
@@ -360,18 +361,18 @@ def _short(value: float | None) -> str:
 def _promise(row: dict[str, Any]) -> dict[str, Any]:
     mechanism = row["mechanism"]
     return row | {
-        "title": in_words(row["attribute"]).capitalize(),
+        "title": in_words(row["attribute"]),
         "mechanism": name_of(mechanism),
         "leaves": what_leaves(mechanism),
         "is_asked": is_asked(mechanism),
         "factor": factor_of(row["epsilon"]),
         "published": "–" if pd.isna(row["published_epsilon"]) else upward(row["published_epsilon"]),
-        "kept": what_is_kept(row["certificate"]),
+        "certified": certified_loss(row["certificate"]),
     }
 
 
 def _total(run: dict[str, Any]) -> dict[str, str] | None:
-    """The epsilon of one client in the round; None for a round that landed before schemes did."""
+    """The epsilon of one client in the round; None for a round of a version that did not store schemes."""
     if run["epsilon"] is None:
         return None
     return {
@@ -382,13 +383,13 @@ def _total(run: dict[str, Any]) -> dict[str, str] | None:
 
 
 def _published(run: dict[str, Any]) -> str:
-    """What publication tells, with its condition; '' where a round landed before that was asked."""
+    """The central epsilon by shuffling with its condition; '' for a round of a version without it."""
     if run["unpublished"] is None:
         return ""
     if run["unpublished"]:
-        return f"For this round there is no smaller figure for those who see this page alone: {run['unpublished']}."
+        return f"No central epsilon by shuffling is available for this round: {run['unpublished']}."
     return (
-        f"Whoever sees nothing of it but what is published, this page, learns less of one person, who hides among "
-        f"{run['published_crowd']:,} reports: ε = {upward(run['published_epsilon'])} of all answers together, but for δ = "
-        f"{run['published_delta']:g}. That holds {CONDITION_OF_PAGE}."
+        f"Central epsilon by shuffling of all answers: (ε = {upward(run['published_epsilon'])}, δ = "
+        f"{run['published_delta']:g}), with {run['published_crowd']:,} reports in the smallest group. It is the privacy loss "
+        f"to somebody who sees this page only, {CONDITION_OF_PAGE}."
     )

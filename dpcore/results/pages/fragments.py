@@ -1,4 +1,4 @@
-"""A landed round in pieces, for places that show Markdown and tables, such as Prefect's UI: the page's content, asked once."""
+"""The content of a round's page as Markdown and tables, for Prefect's UI."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from dpcore.results.pages.pairs import PairSection
 from dpcore.results.pages.template import fill
 from dpcore.results.text.phrases import Line
 
-_NAMES = ("attribute", "quantity", "group")  # columns of words
+_NAMES = ("attribute", "quantity", "group")  # text columns
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pieces:
-    """What is shown of a round.
+    """The content of a round.
 
-    headline: one line for a list of rounds.  failed: of each check that did not pass, its name and what it saw.
-    front: Markdown of everything but the estimates: checks, refused reports, what clients have spent.
-    attributes: attribute -> Markdown, with its pictures inside, and why numbers and differences were refused.  pairs: the same
-    of two attributes together, FIRST-SECOND -> Markdown.  estimates,
-    changes, groups: rows of Markdown, whose columns are alike within a table; changes since the round before have a column
-    `moved` and differences of groups `differ`: `yes`, `perhaps` or `no`, as of `Line.verdict`.
+    headline: one line for a list of rounds.  failed: name and detail of each failed check.
+    front: Markdown with checks, rejected reports and spent epsilon.
+    attributes: attribute -> Markdown with its pictures, and reasons for estimates and differences that are not available.
+    pairs: FIRST-SECOND -> Markdown of two attributes.  estimates, changes, groups: rows of Markdown; all rows of a table have
+    the same columns.  Changes since the previous round have a column `moved`, differences between groups a column `differ`,
+    with values as in `Line.verdict`.
     """
 
     title: str
@@ -42,7 +42,7 @@ class Pieces:
 
 
 def pieces(path: str | Path, run_id: str) -> Pieces:
-    """Return what is shown of a landed run; raises WarehouseError where the warehouse cannot be read."""
+    """Return the content of a landed run; raises WarehouseError if the warehouse cannot be read."""
     with warehouse.reader(path) as ask:
         content = gather(ask, run_id)
     content["warehouse"] = str(path)
@@ -65,21 +65,21 @@ def pieces(path: str | Path, run_id: str) -> Pieces:
 def _headline(content: dict[str, Any]) -> str:
     run, checks, failed = content["run"], content["checks"], content["failed"]
     verdict = f"{len(failed)} of {len(checks)} checks did not pass" if failed else f"all {len(checks)} checks passed"
-    return f"{run['accepted']:,} reports counted, {run['rejected']:,} refused; {verdict}"
+    return f"{run['accepted']:,} reports counted, {run['rejected']:,} rejected; {verdict}"
 
 
 def _front(content: dict[str, Any]) -> dict[str, str]:
     """The tables of the front page."""
     run, spent, total = content["run"], content["spent"], content["total"]
-    rounds = "all rounds: this is the first"
+    rounds = "all rounds (this is the first)"
     if spent["rounds"] > 1:
         rounds = f"all {spent['rounds']} rounds since {spent['first_round']}"
     asked = f", asked {spent['drawings']} times" if spent["drawings"] > spent["rounds"] else ""
     summary = {
         "reports counted": f"{run['accepted']:,}",
-        "refused": f"{run['rejected']:,}",
-        "a client spends in this round": f"ε = {total['epsilon']}" if total else "did not land",
-        f"and in {rounds}{asked}": "did not land" if spent["epsilon"] is None else f"ε = {spent['epsilon']:.4g}",
+        "reports rejected": f"{run['rejected']:,}",
+        "epsilon of a client in this round": f"ε = {total['epsilon']}" if total else "unknown",
+        f"epsilon in {rounds}{asked}": "unknown" if spent["epsilon"] is None else f"ε = {spent['epsilon']:.4g}",
     }
     checks = [
         {
@@ -92,8 +92,8 @@ def _front(content: dict[str, Any]) -> dict[str, str]:
     ]
     sent = run["accepted"] + run["rejected"]
     rejects = [
-        {"reports": f"{one['count']:,}", "share": f"{one['count'] / sent:.2%}", "why": one["reason"]}
-        for one in content["rejects"]
+        {"reports": f"{row['count']:,}", "share": f"{row['count'] / sent:.2%}", "reason": row["reason"]}
+        for row in content["rejects"]
     ]
     promises = [
         {
@@ -101,15 +101,15 @@ def _front(content: dict[str, Any]) -> dict[str, str]:
             "mechanism": promise["mechanism"],
             "reports": f"{promise['charges']:,}",
             "ε": promise["stated"],
-            "kept, exactly": promise["kept"],
+            "certified loss": promise["certified"],
         }
         for promise in content["promises"]
     ]
     return {
-        "summary_table": table([{"in short": what, "": Strong(said)} for what, said in summary.items()], "in short"),
+        "summary_table": table([{"summary": name, "": Strong(value)} for name, value in summary.items()], "summary"),
         "checks_table": table(checks, "check", "verdict"),
-        "rejects_table": table(rejects, "why"),
-        "promises_table": table(promises, "attribute", "mechanism", "kept, exactly"),
+        "rejects_table": table(rejects, "reason"),
+        "promises_table": table(promises, "attribute", "mechanism", "certified loss"),
     }
 
 
@@ -122,13 +122,13 @@ def _page(section: Section, content: dict[str, Any]) -> str:
         for line in lines:
             row = {name: line.text} | ({by: _group(line, by)} if by else {})
             row |= {"estimate": Strong(line.value) if line.estimate else line.value, interval: line.interval}
-            rows.append(row | ({"truth": _truth(line)} if section.has_truth else {}))
+            rows.append(row | ({"true value": _truth(line)} if section.has_truth else {}))
         return table(rows, name, by)
 
     tables = {
         "frequencies_table": shown("category", section.frequencies, interval=section.frequencies_interval),
         "numbers_table": shown("quantity", section.numbers),
-        "said_tables": [shown("quantity", one.lines) for one in section.said],
+        "alternative_tables": [shown("quantity", part.lines) for part in section.alternatives],
         "groups_table": shown("quantity", section.groups, _by(section.groups)),
     }
     return fill(
@@ -137,19 +137,19 @@ def _page(section: Section, content: dict[str, Any]) -> str:
 
 
 def _pair_page(pair: PairSection, content: dict[str, Any]) -> str:
-    """A page of two attributes together."""
+    """A page of a pair of attributes."""
     interval = f"{pair.confidence} interval".strip()
     rows = [
-        {"number": line.text, pair.second: line.group, "estimate": Strong(line.value), interval: line.interval}
+        {"statistic": line.text, pair.second: line.group, "estimate": Strong(line.value), interval: line.interval}
         for line in (*pair.numbers, *pair.along)
     ]
     refused = [(f"{line.text}, {line.group}", line.note) for line in (*pair.numbers, *pair.along) if line.note]
-    told = {"pair": pair, "numbers_table": table(rows, "number", pair.second), "refused": refused}
-    return fill("pair.md", content | told)
+    own = {"pair": pair, "numbers_table": table(rows, "statistic", pair.second), "refused": refused}
+    return fill("pair.md", content | own)
 
 
 def _refused(section: Section, changes: list[Changes]) -> list[tuple[str, str]]:
-    """What was refused of an attribute, and why: numbers, differences of groups, changes since the round before."""
+    """Estimates, differences and changes of an attribute that are not available, with the reasons."""
     lines = [(line, "") for line in (*section.lines, *section.differences)]
     for change in changes[:1]:
         lines += [(line, f" since {change.since}") for line in change.lines if line.attribute == section.title]
@@ -165,12 +165,12 @@ def _estimates(sections: list[Section], with_truth: bool) -> list[Row]:
     for section, line in lines:
         row = {"attribute": section.title, "quantity": line.quantity} | ({by: _group(line, by)} if by else {})
         row |= {"estimate": line.value, "interval": line.interval}
-        rows.append(row | ({"truth": _truth(line)} if with_truth else {}))
+        rows.append(row | ({"true value": _truth(line)} if with_truth else {}))
     return fitted(rows, *_NAMES, by)
 
 
 def _by(lines: Sequence[Line]) -> str:
-    """The title of a column of groups, which names the attribute that makes them where it is one; '' without groups."""
+    """The title of the column of groups: 'by ATTRIBUTE', 'group' for several attributes, '' without groups."""
     others = {line.group.partition(": ")[0] for line in lines if line.group}
     return "group" if len(others) > 1 else f"by {others.pop()}" if others else ""
 
@@ -180,11 +180,11 @@ def _group(line: Line, by: str) -> str:
 
 
 def _truth(line: Line) -> str:
-    return line.truth + {True: " ✓", False: " ✗", None: ""}[line.holds]  # whether the interval holds it
+    return line.truth + {True: " ✓", False: " ✗", None: ""}[line.holds]  # whether the interval covers it
 
 
 def _differences(lines: Sequence[tuple[str, Line]], verdict: str) -> list[Row]:
-    """The rows of differences, each with its attribute's title."""
+    """The rows of differences with the titles of their attributes."""
     with_groups = any(line.group for _, line in lines)
     rows = []
     for title, line in lines:

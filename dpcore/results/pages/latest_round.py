@@ -1,4 +1,4 @@
-"""The newest landed round in a few words, for who wants to know whether all is well."""
+"""Summary of the newest landed round, for monitoring."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dpcore.results.pages.content import find, gather
 
 @dataclass(frozen=True, kw_only=True)
 class Newest:
-    """A round.
+    """Summary of a round.
 
-    flow_run_id: of the flow that landed it, None of a command.  failed: names of the checks that did not pass.
-    epsilon: what one who answered every round has spent.
+    flow_run_id: of the flow that landed it, None for a command.  failed: names of the failed checks.
+    epsilon: spent by a client who answered in every round.
     """
 
     run_id: str
@@ -32,7 +32,7 @@ class Newest:
 
 
 def newest(path: str | Path, scheme: str | None = None) -> Newest:
-    """Return the newest landed round of a scheme, or of any; raises WarehouseError where there is none to be read."""
+    """Return the newest landed round of a scheme, or of any scheme; raises WarehouseError if there is none."""
     with warehouse.reader(path) as ask:
         content = gather(ask, find(ask, None, scheme))
     run, spent = content["run"], content["spent"]

@@ -1,4 +1,4 @@
-"""What a round's page says of odds: of the scheme that landed with it, and of the rounds in which it was asked."""
+"""Odds on a round's page: for one report of its scheme, and for all rounds of the scheme."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dpcore.protocol.odds_text import Telling, tell, texts_of
 from dpcore.protocol.scheme import Scheme
 
 
-def told_of(run: dict[str, Any], spent: dict[str, Any], language: str) -> Telling | None:
-    """Return what is told of a round's odds; None where its scheme did not land whole, or this code reads it no more.
+def odds_of(run: dict[str, Any], spent: dict[str, Any], language: str) -> Telling | None:
+    """Return the odds of a round in words; None if its scheme is not stored completely or this code cannot read it.
 
-    run, spent: the rows of these queries.  Rounds are told of where all of them had this scheme's epsilon.
-    Raises SchemeError where there is no such language.
+    run, spent: the rows of these queries.  Several rounds are described if all of them had this scheme's epsilon.
+    Raises SchemeError for an unknown language.
     """
     texts = texts_of(language)
     if not run["is_whole"]:

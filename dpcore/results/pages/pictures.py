@@ -1,4 +1,4 @@
-"""A picture of a page, and what it is drawn of as a table: for who does not see it, and for who points at it."""
+"""A picture of a page and its data as a table, for screen readers and for pointing at the picture."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from dpcore.functionals.group import Group
 from dpcore.results.pages.query import Ask, Query, read_query
 from dpcore.results.text.phrases import in_words, is_law, records, rounded, separated
 
-_MOST = 50  # rows of a curve's table; its SQL has them all
+_MOST = 50  # rows of a curve's table; the SQL returns all points
+_REFERENCES = (("truth", "true value"), ("before", "previous round"))  # columns with other curves, and their titles
 
 
 @dataclass(frozen=True, kw_only=True)
 class Points:
-    """What can be pointed at in a picture.
+    """Points of a picture that a reader can select.
 
-    axis: along which the points lie.  at: where, in the axis' unit.  heads and rows: a table with a row for each point, whose
-    first column names it; empty where the page shows these rows as a table anyway.
+    axis: the axis of their positions.  at: positions in the axis' unit.  heads and rows: a table with a row for each point and
+    its name in the first column; empty if the page has such a table already.
     """
 
     axis: Literal["x", "y"]
@@ -34,7 +35,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture, what it shows for those who do not see it, and the SQL behind it; drawn when it is looked at."""
+    """A picture with its alternative text and SQL; it is drawn on demand."""
 
     draw: Callable[[], Any]
     shows: str
@@ -44,32 +45,32 @@ class Picture:
 
     @property
     def url(self) -> str:
-        """The picture itself, as an address."""
+        """The picture as a data URL."""
         from dpcore.results import plots
 
         return "data:image/svg+xml;base64," + b64encode(plots.svg(self.draw()).encode()).decode()
 
     def drawn(self, name: str) -> list[tuple[str, str, list[float]]]:
-        """Return ("wide" or "narrow", the picture as an element of such a page, where in it its points lie), one of each.
+        """Return ("wide", SVG element, positions of its points) and the same for "narrow" pages.
 
-        name: what their identifiers begin with.  Places are shares of the width from the left, or of the height from the top.
+        name: prefix of identifiers.  Positions are fractions of the width from the left, or of the height from the top.
         """
         from dpcore.results import plots
 
-        figure, found = self.draw(), []
+        figure, sizes = self.draw(), []
         for size in ("wide", "narrow"):
             if size == "narrow":
                 plots.narrow(figure)
             element = plots.inline(figure, f"{name}-{size}")
             places = plots.places(figure, self.points.axis, self.points.at) if self.points else []
-            found.append((size, element, places))
-        return found
+            sizes.append((size, element, places))
+        return sizes
 
 
 def pictures_of(
     ask: Ask, named: dict[str, str], answers: dict[Query, pd.DataFrame], everyone: pd.DataFrame, unit: str
 ) -> Iterator[Picture]:
-    """Yield what is drawn of an attribute: rows of each kind, asked for where no answer has them, and everyone's numbers."""
+    """Yield the pictures of an attribute; rows that are not in `answers` are queried."""
     from dpcore.results import plots  # with matplotlib
 
     title = in_words(named["attribute"])
@@ -85,9 +86,9 @@ def pictures_of(
 
 
 def points_of(rows: pd.DataFrame, unit: str, *, shown: int) -> Points | None:
-    """Return what can be pointed at in a picture of these rows; None where nobody has said what that is.
+    """Return the selectable points of a picture of these rows; None if it has none.
 
-    rows: of `densities` or `frequencies`, of an attribute's everyone or groups.  shown: how many groups, or categories.
+    rows: of `densities` or `frequencies`, for one attribute.  shown: number of groups or categories in the picture.
     """
     if "category" in rows and is_law(rows).all():
         return _values_of(rows, unit) if rows["given"].nunique() == 1 else None
@@ -102,11 +103,11 @@ def points_of(rows: pd.DataFrame, unit: str, *, shown: int) -> Points | None:
     percent, name = f"% per {separated(width)} {unit}".strip(), in_words(str(rows["attribute"].iloc[0]))
     columns: dict[str, list[str]] = {f"{name} ({unit})" if unit else name: [separated(x) for x in at]}
     for given, group in groups:
-        told = records(group.set_index("x").reindex(at))
-        if (of := Group.parse(str(given))) is None:
-            columns |= dict(_curve(told, 100 * width, percent, _band(group)))
+        points = records(group.set_index("x").reindex(at))
+        if (parsed := Group.parse(str(given))) is None:
+            columns |= dict(_curve(points, 100 * width, percent, _band(group)))
         else:
-            columns[f"{in_words(of.category)}, {percent}"] = [_in_one(row, 100 * width) for row in told]
+            columns[f"{in_words(parsed.category)}, {percent}"] = [_in_one(row, 100 * width) for row in points]
     return Points(
         axis="x",
         at=at,
@@ -117,16 +118,17 @@ def points_of(rows: pd.DataFrame, unit: str, *, shown: int) -> Points | None:
 
 
 def _values_of(rows: pd.DataFrame, unit: str) -> Points:
-    """The values of a number, with the share of each."""
+    """The values of a discrete numeric attribute with their proportions."""
     rows = rows.assign(x=pd.to_numeric(rows["category"], errors="coerce")).dropna(subset="x").sort_values("x")
-    told, name = records(rows), in_words(str(rows["attribute"].iloc[0]))
-    heads = {f"{name} ({unit})" if unit else name: [separated(one["x"]) for one in told]}
-    heads |= {"%": [_told(one, "estimate", 100) for one in told], _band(rows): [_interval(one, 100) for one in told]}
-    for column, head in (("truth", "truth"), ("before", "previous round")):
-        if any(one.get(column) is not None for one in told):
-            heads[head] = [_told(one, column, 100) for one in told]
+    points, name = records(rows), in_words(str(rows["attribute"].iloc[0]))
+    heads = {f"{name} ({unit})" if unit else name: [separated(row["x"]) for row in points]}
+    heads["%"] = [_cell(row, "estimate", 100) for row in points]
+    heads[_band(rows)] = [_interval(row, 100) for row in points]
+    for column, head in _REFERENCES:
+        if any(row.get(column) is not None for row in points):
+            heads[head] = [_cell(row, column, 100) for row in points]
     cells = list(map(list, zip(*heads.values(), strict=True)))
-    return Points(axis="x", at=[one["x"] for one in told], heads=list(heads), rows=cells, of_all=len(told))
+    return Points(axis="x", at=[row["x"] for row in points], heads=list(heads), rows=cells, of_all=len(points))
 
 
 def _percent_width(rows: pd.DataFrame) -> float:
@@ -141,27 +143,27 @@ def _band(rows: pd.DataFrame) -> str:
 
 
 def _curve(rows: list[dict[str, Any]], scale: float, percent: str, band: str) -> Iterator[tuple[str, list[str]]]:
-    yield percent, [_told(row, "density", scale) for row in rows]
+    yield percent, [_cell(row, "density", scale) for row in rows]
     yield band, [_interval(row, scale) for row in rows]
-    for column, head in (("truth", "truth"), ("before", "previous round")):
+    for column, head in _REFERENCES:
         if any(row.get(column) is not None for row in rows):
-            yield head, [_told(row, column, scale) for row in rows]
+            yield head, [_cell(row, column, scale) for row in rows]
 
 
 def _in_one(row: dict[str, Any], scale: float) -> str:
-    """A group's estimate, band and truth in one cell."""
-    truth = f", truth {_told(row, 'truth', scale)}" if row.get("truth") is not None else ""
+    """A group's estimate, band and true value in one cell."""
+    truth = f", true value {_cell(row, 'truth', scale)}" if row.get("truth") is not None else ""
     band = f" ({interval})" if (interval := _interval(row, scale)) else ""
-    return f"{_told(row, 'density', scale)}{band}{truth}"
+    return f"{_cell(row, 'density', scale)}{band}{truth}"
 
 
 def _interval(row: dict[str, Any], scale: float) -> str:
     if row.get("low") is None or row.get("high") is None:
         return ""
-    return f"{_told(row, 'low', scale)} to {_told(row, 'high', scale)}"
+    return f"{_cell(row, 'low', scale)} to {_cell(row, 'high', scale)}"
 
 
-def _told(row: dict[str, Any], column: str, scale: float) -> str:
+def _cell(row: dict[str, Any], column: str, scale: float) -> str:
     value, low, high = (row.get(name) for name in (column, "low", "high"))
     if value is None:
         return ""

@@ -1,4 +1,4 @@
-"""The SQL of pages: files of `queries`, each the SQL of one answer, whose first line says what a row is."""
+"""The SQL files of `queries/`, one query each; the first line describes a row of the result."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Ask = Callable[[str], pd.DataFrame]
 
 @dataclass(frozen=True)
 class Query:
-    """SQL as it was run, and what a row of its answer is."""
+    """SQL as it is run, and a description of a row of its result."""
 
     a_row: str
     sql: str
 
 
 def read_query(name: str, **values: str) -> Query:
-    """Return a query with its $names replaced by text literals, so that what is shown is what was run."""
+    """Return a query with its $names replaced by literals, so that a page shows the SQL that was run."""
     first, sql = _text(name).split("\n", 1)
     literals = {key: "'" + value.replace("'", "''") + "'" for key, value in values.items()}
     sql = re.sub(r"\$([a-z_]+)", lambda match: literals[match[1]], sql).strip()

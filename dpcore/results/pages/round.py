@@ -1,6 +1,6 @@
-"""Writes the page of a round: asked of the warehouse, filled into the template, written whole.
+"""Writes the page of a round from the warehouse.
 
-Rules: nothing but the warehouse is read; the page fetches nothing; the same warehouse gives the same bytes.
+Only the warehouse is read; the page loads no other resources; the same warehouse gives the same bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dpcore import wire
 from dpcore.errors import WarehouseError
 from dpcore.results import warehouse
 from dpcore.results.pages.content import find, gather
-from dpcore.results.pages.odds import told_of
+from dpcore.results.pages.odds import odds_of
 from dpcore.results.pages.template import fill
 
 _SUFFIXES = (".html", ".htm")
@@ -20,17 +20,19 @@ _SUFFIXES = (".html", ".htm")
 def publish(
     path: str | Path, target: Path, *, round_: str | None = None, scheme: str | None = None, language: str = "en"
 ) -> tuple[str, str]:
-    """Write the page of a round's run that stands and return (scheme, round).
+    """Write the page of the current run of a round and return (scheme, round).
 
-    path: the warehouse; brought up to date first where older code wrote it.  target: an .html file, replaced when whole.
-    round_: the newest where None.  scheme: needed only where several have the round.  language: of what is told of odds.
-    Raises WarehouseError where the round is not there or the target cannot be a page, SchemeError where the language is not.
+    path: the warehouse, which is migrated if older code wrote it.  target: an .html file, replaced atomically.
+    round_: None is the newest.  scheme: needed if several schemes have the round.  language: of the section on odds.
+    Raises WarehouseError if the round does not exist or the target is not an HTML file, SchemeError for an unknown language.
     """
     if target.suffix not in _SUFFIXES:
-        raise WarehouseError(f"a page is a {' or a '.join(_SUFFIXES)} file, got {target.name!r}; name one of these")
+        raise WarehouseError(
+            f"page {target.name!r}: not an HTML file; use a name that ends in {' or '.join(_SUFFIXES)}"
+        )
     warehouse.bring_up_to_date(path)
     with warehouse.reader(path) as ask:
         content = gather(ask, find(ask, round_, scheme))
-    content["odds"] = told_of(content["run"], content["spent"], language)
+    content["odds"] = odds_of(content["run"], content["spent"], language)
     wire.write_bytes(target, fill("round.html", content).encode())
     return content["run"]["scheme"], content["run"]["round"]

@@ -1,4 +1,4 @@
-"""Fills templates: HTML is escaped, and so is what stands in Markdown through the filter `plain`."""
+"""Fills templates; HTML is escaped automatically, Markdown by the filter `plain`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 
 
 def fill(template: str, content: dict[str, Any]) -> str:
-    """Return a template of this package's `templates` filled in; a name it lacks is an error."""
+    """Return a template of `templates/` filled in; an undefined name is an error."""
     return _environment().get_template(template).render(content)
 
 
 def plain(text: object) -> str:
-    """Return text that Markdown shows as it is, in one line, so that a table's cell holds it."""
+    """Return text escaped for Markdown, in one line, so that it fits a table cell."""
     return _MARKS.sub(r"\\\1", " ".join(str(text).split()))
 
 
 def digest(script: str) -> str:
-    """Return the source that a content security policy allows a script by: its SHA-256."""
+    """Return the SHA-256 source expression of a script for a content security policy."""
     return "sha256-" + b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 

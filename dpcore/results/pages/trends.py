@@ -1,4 +1,4 @@
-"""The trend of a number over rounds: its estimates with their intervals, as the paths of a small picture and in words."""
+"""The trend of a statistic over rounds: estimates with intervals, as paths of a small chart and in words."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pandas as pd
 
 from dpcore.results.text.phrases import phrase, records, rounded, whose
 
-WIDTH, HEIGHT = 96, 24  # of the picture, in its own units
+WIDTH, HEIGHT = 96, 24  # viewBox of the chart
 _MARGIN = 3.0
-Number = tuple[str, str]  # the functional, and whose it is in words
+Number = tuple[str, str]  # the functional and the group in words
 
 
 @dataclass(frozen=True)
 class Trend:
-    """A number in the rounds that estimated it: its band and curve as SVG paths, this round's dot, and all of it in words."""
+    """A statistic over rounds: its band and curve as SVG paths, the dot of this round, and a description."""
 
     rounds: int
     band: str
@@ -28,18 +28,18 @@ class Trend:
 
 
 def trends(rows: pd.DataFrame, unit: str) -> tuple[int, dict[Number, Trend]]:
-    """Return how many rounds there are, and the trend of every number that two of them estimated.
+    """Return the number of rounds and the trend of every statistic with an estimate in at least two rounds.
 
-    rows: round, given, functional, estimate, low and high, rounds ascending; null where a round refused the number.
+    rows: round, given, functional, estimate, low and high, sorted by round; null if the estimate is not available.
     """
     rounds = list(dict.fromkeys(rows["round"]))
-    found: dict[Number, Trend] = {}
-    for key, told in rows.groupby(["functional", "given"], sort=False):
-        functional, given = map(str, key)
-        by_round = {row["round"]: row for row in records(told) if row["estimate"] is not None}
+    trend_of: dict[Number, Trend] = {}
+    for key, estimates in rows.groupby(["functional", "given"], sort=False):
+        functional, group = map(str, key)
+        by_round = {row["round"]: row for row in records(estimates) if row["estimate"] is not None}
         if len(by_round) > 1:
-            found[functional, whose(given)] = _trend([by_round.get(name) for name in rounds], functional, unit)
-    return len(rounds), found
+            trend_of[functional, whose(group)] = _trend([by_round.get(name) for name in rounds], functional, unit)
+    return len(rounds), trend_of
 
 
 def _trend(rows: list[dict[str, Any] | None], functional: str, unit: str) -> Trend:
@@ -59,32 +59,31 @@ def _trend(rows: list[dict[str, Any] | None], functional: str, unit: str) -> Tre
         if is_there:
             points = [(x(place), row) for place, row in run if row is not None]
             curve.append(_path([(at, y(row["estimate"])) for at, row in points]))
-            sure = [(at, row) for at, row in points if row["low"] is not None and row["high"] is not None]
-            if sure:
-                around = [(at, y(row["high"])) for at, row in sure] + [
-                    (at, y(row["low"])) for at, row in reversed(sure)
-                ]
-                band.append(_path(around) + "z")
+            bounded = [(at, row) for at, row in points if row["low"] is not None and row["high"] is not None]
+            if bounded:
+                outline = [(at, y(row["high"])) for at, row in bounded]
+                outline += [(at, y(row["low"])) for at, row in reversed(bounded)]
+                band.append(_path(outline) + "z")
     dot = None if rows[-1] is None else (x(len(rows) - 1), y(rows[-1]["estimate"]))
     return Trend(len(there), "".join(band), "".join(curve), dot, "; ".join(_words(there, functional, unit)))
 
 
 def _path(points: list[tuple[float, float]]) -> str:
-    """Straight lines through points; of one, a line of no length, which is drawn as a dot."""
+    """Straight lines through the points; a single point gives a line of length zero, drawn as a dot."""
     return "M" + "L".join(f"{at:g} {height:g}" for at, height in (points if len(points) > 1 else points * 2))
 
 
 def _words(rows: list[dict[str, Any]], functional: str, unit: str) -> Iterator[str]:
     wording = phrase(functional, unit)
     last = rows[-1]
-    sure = last["low"] is not None and last["high"] is not None
-    spread = wording.factor * (last["high"] - last["low"]) if sure else float("nan")
+    has_interval = last["low"] is not None and last["high"] is not None
+    spread = wording.factor * (last["high"] - last["low"]) if has_interval else float("nan")
 
-    def told(row: dict[str, Any]) -> str:
+    def text(row: dict[str, Any]) -> str:
         return f"{rounded(wording.factor * row['estimate'], spread)} {wording.unit}".strip() + f" in {row['round']}"
 
-    yield f"{len(rows)} rounds: first {told(rows[0])}"
+    yield f"{len(rows)} rounds: first {text(rows[0])}"
     by_size = sorted(rows, key=lambda row: float(row["estimate"]))
-    yield f"least {told(by_size[0])}"
-    yield f"most {told(by_size[-1])}"
-    yield f"last {told(last)}"
+    yield f"minimum {text(by_size[0])}"
+    yield f"maximum {text(by_size[-1])}"
+    yield f"last {text(last)}"

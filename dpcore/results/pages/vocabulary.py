@@ -1,4 +1,4 @@
-"""What mechanisms and estimators are called, what leaves a device and what is kept of it, in plain words."""
+"""Names of mechanisms and estimators, descriptions of reports and of certificates, in plain words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpcore.results.text.phrases import in_words
 
 
 def name_of(name: str) -> str:
-    """Return what people call a mechanism, or how they say that an estimator was used."""
+    """Return the title of a mechanism or of an estimator."""
     if declared := declaration(name):
         return declared.title
     estimator = by_name().get(name)
@@ -19,31 +19,31 @@ def name_of(name: str) -> str:
 
 
 def is_asked(mechanism: str) -> bool:
-    """Return whether our clients draw the answers of the mechanism of that name."""
+    """Return whether ldpflow's clients privatize the answers, rather than another system."""
     declared = declaration(mechanism)
     return declared is None or declared.is_asked
 
 
 def what_leaves(mechanism: str) -> str:
-    """Return what leaves a device under the mechanism of that name."""
+    """Return a description of the report that a device sends."""
     declared = declaration(mechanism)
-    return "a report drawn at random" if declared is None else declared.words
+    return "a random report" if declared is None else declared.words
 
 
-def what_is_kept(certificate: str) -> str:
-    """Return what a certificate says is kept: a factor between odds, or an epsilon; the fraction, and as a decimal number."""
+def certified_loss(certificate: str) -> str:
+    """Return the certified loss as a factor between odds or an epsilon, as a fraction and a decimal number."""
     match = re.match(r"(ratio|loss) (\S+) \((\S+)\)", certificate)
     if match is None:
         return certificate
     kind, decimal, fraction = match.groups()
     if fraction == "inf":
-        return "nothing"
+        return "unbounded"
     text = f"{fraction} = {decimal}" if "/" in fraction else fraction
     return f"factor {text}" if kind == "ratio" else f"ε = {text}"
 
 
 def factor_of(epsilon: float) -> str:
-    """Return e^epsilon, rounded up, so that no printed promise beats what is kept; '' where no number bounds it."""
+    """Return e^epsilon, rounded up so that the printed factor is a valid bound; '' if it is unbounded."""
     if math.isinf(epsilon):
         return ""
     if epsilon > 30:

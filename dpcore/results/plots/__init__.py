@@ -1,4 +1,4 @@
-"""Pictures: each takes rows of a table and an Axes, and returns the Axes.  The door to matplotlib.
+"""Pictures: functions from rows of a table and an Axes to the Axes.  The only importer of matplotlib.
 
 Modules:
     attribute: the pictures of one attribute

@@ -1,4 +1,4 @@
-"""The pictures of one attribute: what kinds there are, and those of a run's tables, as figures and as PNG files."""
+"""The pictures of one attribute: their kinds, and those of a run's tables as figures and as PNG files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PICTURES: tuple[Kind, ...] = (
 def attribute_pictures(
     attribute: str, tables: Mapping[str, pd.DataFrame], unit: str = "", *, run_id: str = ""
 ) -> dict[str, bytes]:
-    """Return name -> PNG of what `attribute_figures`, which is given the same, draws."""
+    """Return name -> PNG of the figures of `attribute_figures`, with the same parameters."""
     return {
         name: style.png(figure) for name, figure in attribute_figures(attribute, tables, unit, run_id=run_id).items()
     }
@@ -35,10 +35,10 @@ def attribute_pictures(
 def attribute_figures(
     attribute: str, tables: Mapping[str, pd.DataFrame], unit: str = "", *, run_id: str = ""
 ) -> dict[str, Figure]:
-    """Return name -> figure of every kind of PICTURES, and of the differences, which are named as `difference_pictures` says.
+    """Return name -> figure of every kind of PICTURES, and of the differences (`difference_figures`).
 
-    tables: table -> frame, as landed; a truth is drawn where `truths` has one.  Without rows there is no picture.
-    run_id: the run's, by which comparisons of its own groups are known.
+    tables: table -> landed frame; true values are drawn if `truths` has them.  Without rows there is no picture.
+    run_id: the run's, to find the comparisons of its own groups.
     """
     rows = {name: frame[frame["attribute"] == attribute] for name, frame in tables.items() if "attribute" in frame}
     truths = rows.get("truths")

@@ -1,4 +1,4 @@
-"""An audit in pictures: what is promised, what enumeration proves, what reports show; and what asking again tells."""
+"""Pictures of an audit: stated epsilon, exact loss and empirical lower bound; and guesses from repeated reports."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dpcore.results.plots import style
 from dpcore.results.text.phrases import in_words
 
 _MEASURED, _FRESH = style.ESTIMATE, style.TRUTH
-_BAR = 0.5  # of a row's height
+_BAR = 0.5  # height of a bar, in rows
 
 
 def plot_audit(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
-    """Draw each attribute's epsilon promised, proven and shown, and return the Axes.
+    """Draw the stated epsilon, exact loss and lower bound of each attribute, and return the Axes.
 
-    frame: rows of `audits` of one scheme: attribute, promised, epsilon, lower_bound, NaN where nobody has looked at reports.
-    A bar reaches from 0 to the lower bound; the tick is what is proven, the line what is promised.
-    Raises ValueError when rows or columns are missing.
+    frame: rows of `audits` of one scheme: attribute, promised, epsilon, lower_bound (NaN if not measured).
+    A bar is the lower bound from reports, a diamond the exact loss, a line the stated epsilon.
+    Raises ValueError if rows or columns are missing.
     """
     style.need(frame, ["attribute", "promised", "epsilon", "lower_bound"])
     for row, (promised, proven, shown) in enumerate(
@@ -34,20 +34,20 @@ def plot_audit(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
     axes.set_xlim(0, 1.08 * float(frame[["promised", "epsilon", "lower_bound"]].max().max()))
     style.dress(axes, title=title or "One report", rules="x")
     style.label(axes, x="epsilon, natural-log units")
-    told = [
-        Line2D([], [], color=_MEASURED, lw=6, label="shown by reports, at least"),
-        Line2D([], [], color="white", mec=style.INK, marker="D", lw=0, ms=5, label="proven, exact"),
-        Line2D([], [], color=style.INK, lw=1.4, label="promised"),
+    handles = [
+        Line2D([], [], color=_MEASURED, lw=6, label="lower bound from reports"),
+        Line2D([], [], color="white", mec=style.INK, marker="D", lw=0, ms=5, label="exact loss"),
+        Line2D([], [], color=style.INK, lw=1.4, label="stated"),
     ]
-    style.place_below(axes, told)
+    style.place_below(axes, handles)
     return axes
 
 
 def plot_averaging(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
-    """Draw the share of people guessed right after each round, and return the Axes.
+    """Draw the proportion of clients whose answer is guessed correctly after each round, and return the Axes.
 
-    frame: rows with round (1, 2, ..), right and fresh: shares, of clients as they are and of clients that forget their secret.
-    Raises ValueError when rows or columns are missing.
+    frame: rows with round (1, 2, ..), right and fresh: proportions for clients with a secret and for clients without one, which
+    draw fresh noise every time.  Raises ValueError if rows or columns are missing.
     """
     style.need(frame, ["round", "right", "fresh"])
     axes.axhline(0.5, color=style.FAINT, lw=0.8)
@@ -59,7 +59,7 @@ def plot_averaging(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
         axes.plot(frame["round"], frame[column], line, color=colour, lw=1.8, ms=5, label=name, clip_on=False)
     axes.set_ylim(0.45, 1.0)
     axes.set_xticks(frame["round"].tolist())
-    style.dress(axes, title=title or "Asked again and again")
-    style.label(axes, x="rounds answered", y="guessed right, share of people")
+    style.dress(axes, title=title or "Repeated reports")
+    style.label(axes, x="rounds answered", y="proportion guessed correctly")
     style.legend(axes, below=True)
     return axes

@@ -1,6 +1,6 @@
-"""How a figure of one Axes is laid out and made a picture: measured once, and its texts drawn a line at a time.
+"""Layout and rendering of a figure with one Axes: texts are measured once and drawn a line at a time.
 
-matplotlib's own way measures every text twice to lay a figure out, and draws it letter by letter: 2.5 times the time.
+matplotlib measures every text twice and draws it letter by letter, which takes 2.5 times as long.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from matplotlib.font_manager import FontPath, FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
 from matplotlib.layout_engine import LayoutEngine
 
-_SUBPIXELS = 64.0  # of a font's measures
+_SUBPIXELS = 64.0  # units of font metrics per pixel
 
 
 class Margins(LayoutEngine):
-    """Room for what stands around the one Axes of a figure, and so many inches beyond on either side, above and below."""
+    """A layout with room for the labels around a figure's only Axes, and margins in inches at the sides, above and below."""
 
     _adjust_compatible = True
     _colorbar_gridspec = True
@@ -31,7 +31,7 @@ class Margins(LayoutEngine):
         self._pads = np.array([beside, above])
 
     def set(self) -> None:
-        """Nothing can be set later."""
+        """Do nothing: the margins are fixed."""
 
     def execute(self, fig: Figure) -> None:
         """Place the Axes."""
@@ -41,7 +41,7 @@ class Margins(LayoutEngine):
             return
         size, pads = np.array([fig.bbox.width, fig.bbox.height]), self._pads * fig.dpi
         (left, bottom), (right, top) = own.p0 - whole.p0 + pads, size - (whole.p1 - own.p1) - pads
-        if left < right and bottom < top:  # else nothing would be left of it
+        if left < right and bottom < top:  # otherwise no space is left for the Axes
             width, height = size
             fig.subplots_adjust(left=left / width, right=right / width, bottom=bottom / height, top=top / height)
 
@@ -59,7 +59,7 @@ class Canvas(FigureCanvasAgg):
 
 
 class _Line(NamedTuple):
-    """A drawn line of text, and its measures in dots: how large it is, how far it goes below its baseline, where it begins."""
+    """A rendered line of text and its metrics in dots: size, descent below the baseline, and offset."""
 
     dots: np.ndarray
     size: tuple[float, float]
@@ -69,8 +69,8 @@ class _Line(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _line(text: str, path: FontPath, size: float, dpi: float) -> _Line:
-    """A line of text, size in points."""
-    font = get_font(path)  # each thread has its own
+    """A rendered line of text, size in points."""
+    font = get_font(path)  # one per thread
     font.clear()
     font.set_size(size, dpi)
     font.set_text(text, 0.0, flags=LoadFlags.DEFAULT)
@@ -82,7 +82,7 @@ def _line(text: str, path: FontPath, size: float, dpi: float) -> _Line:
 
 @lru_cache(maxsize=64)
 def _heights(path: FontPath, size: float, dpi: float) -> tuple[float, float, float]:
-    """How far a font goes up and down, and what is between two lines, in dots."""
+    """Ascent, descent and line gap of a font, in dots."""
     font = get_font(path)
     table: Any = font.get_sfnt_table("OS/2")
     dots = size * dpi / 72 / font.units_per_EM
@@ -90,13 +90,13 @@ def _heights(path: FontPath, size: float, dpi: float) -> tuple[float, float, flo
 
 
 class _Renderer(RendererAgg):
-    """Makes each line of text once, to be measured and drawn."""
+    """Renders each line of text once, for measuring and drawing."""
 
     def _font(self, prop: FontProperties) -> tuple[FontPath, float, float]:
         return findfont(prop), prop.get_size_in_points(), self.dpi
 
     def get_text_width_height_descent(self, s: str, prop: FontProperties, ismath: Any) -> tuple[float, float, float]:
-        """Return the measures of a line of text, in dots; formulas as matplotlib does."""
+        """Return width, height and descent of a line of text, in dots; formulas as matplotlib does."""
         if ismath:
             plain: Any = super()
             return plain.get_text_width_height_descent(s, prop, ismath)
@@ -114,7 +114,7 @@ class _Renderer(RendererAgg):
         ismath: Any = False,
         mtext: Any = None,
     ) -> None:
-        """Draw a line of text, its baseline from (x, y) on, y downwards, at so many degrees."""
+        """Draw a line of text with its baseline starting at (x, y), y downwards, rotated by `angle` degrees."""
         if ismath:
             plain: Any = super()
             plain.draw_text(gc, x, y, s, prop, angle, ismath, mtext)
@@ -124,5 +124,5 @@ class _Renderer(RendererAgg):
         self._renderer.draw_text_image(line.dots, round(at[0]), round(at[1]) + 1, angle, gc)
 
     def _get_font_height_metrics(self, prop: FontProperties) -> tuple[float, float, float]:
-        """What matplotlib asks for at each measuring of a text, and else reads from the font anew."""
+        """Font metrics, cached; matplotlib reads them from the font for each text."""
         return _heights(*self._font(prop))

@@ -1,7 +1,7 @@
-"""Differences with their intervals around a line at zero: what has changed since a round, or how groups differ.
+"""Differences with their intervals around a line at zero: changes since a round, or differences between groups.
 
-Each row has two intervals: the thick one holds alone, with its own confidence; the thin one holds together with every other
-row of the two runs.  A row differs where the thin one leaves zero out.
+Each row has two intervals: the thick one is pointwise, the thin one simultaneous over all rows of the two runs.  A difference
+is significant if the thin interval excludes zero.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.results.plots import style
 from dpcore.results.text.phrases import SHOWN, Line, in_words, is_share, read, records
 
-_QUIET = "#9AA1AB"  # of a row that is not told from zero
-_LOOKS = {  # of a verdict: what it is called, its colour, and that of the dot's inside
-    "yes": ("more than chance", style.ESTIMATE, style.ESTIMATE),
-    "perhaps": ("perhaps: by its own interval", style.ESTIMATE, "white"),
-    "no": ("not told from zero", _QUIET, _QUIET),
+_QUIET = "#9AA1AB"  # colour of rows that are not significant
+_LOOKS = {  # verdict -> its name, the colour, and the colour of the dot's inside
+    "yes": ("significant", style.ESTIMATE, style.ESTIMATE),
+    "perhaps": ("perhaps: by its own interval only", style.ESTIMATE, "white"),
+    "no": ("not significant", _QUIET, _QUIET),
 }
 
 
 def plot_comparison(frame: pd.DataFrame, axes: Axes, *, title: str = "", unit: str = "") -> Axes:
-    """Draw one dot and its two intervals per row, in the frame's order from the top, with its numbers; return the Axes.
+    """Draw a dot and two intervals for each row, in the frame's order from the top, and return the Axes.
 
-    frame: rows of `comparisons` of one attribute, at most 30: given, other_given, functional, difference, standard_error,
-    confidence, low, high, threshold, differs and reason; with `truth`, the true difference, where it is known.
-    Shares are drawn in percentage points; other numbers, which have nothing in common but that each has an error, in standard
-    errors, and are written beside in their own unit.  unit: of the attribute.
-    Raises ValueError when rows or columns are missing, or are of several attributes.
+    frame: at most 30 rows of `comparisons` of one attribute: given, other_given, functional, difference, standard_error,
+    confidence, low, high, threshold, differs and reason; optionally `truth`, the true difference.
+    Proportions are drawn in percentage points.  Other functionals have different units: they are drawn in standard errors, with
+    the values in their units in the margin.  unit: of the attribute.
+    Raises ValueError if rows or columns are missing, or for several attributes.
     """
     style.need(
         frame, ("given", "other_given", "functional", "difference", "standard_error", "low", "high", "threshold")
@@ -54,8 +54,10 @@ def plot_comparison(frame: pd.DataFrame, axes: Axes, *, title: str = "", unit: s
     handles = [_handle(*look) for verdict, look in _LOOKS.items() if verdict in verdicts]
     if "truth" in frame and frame["truth"].notna().any():
         truths = frame["truth"].to_numpy(float) * scale
-        axes.plot(truths[drawn], np.flatnonzero(drawn), "D", color=style.TRUTH, markersize=5.5, zorder=4, label="truth")
-        handles.append(Line2D([], [], marker="D", color=style.TRUTH, linewidth=0, markersize=5.5, label="truth"))
+        axes.plot(
+            truths[drawn], np.flatnonzero(drawn), "D", color=style.TRUTH, markersize=5.5, zorder=4, label="true value"
+        )
+        handles.append(Line2D([], [], marker="D", color=style.TRUTH, linewidth=0, markersize=5.5, label="true value"))
     one_pair = frame[["given", "other_given"]].nunique().max() == 1
     names = [line.text if one_pair or not line.group else f"{line.text}\n{line.group}" for line in lines]
     axes.set_yticks(range(len(frame)), names)
@@ -64,8 +66,8 @@ def plot_comparison(frame: pd.DataFrame, axes: Axes, *, title: str = "", unit: s
     for row, line in enumerate(lines):
         _write_numbers(axes, row, line, drawn[row])
     confidence = style.only(frame[drawn], "confidence")
-    thick = f"thick: {100 * float(confidence):.4g} % interval of the row alone" if confidence else ""
-    about = "  ·  ".join(part for part in (thick, "thin: of all rows at once" if drawn.any() else "") if part)
+    thick = f"thick: pointwise {100 * float(confidence):.4g} % interval" if confidence else ""
+    about = "  ·  ".join(part for part in (thick, "thin: simultaneous for all rows" if drawn.any() else "") if part)
     attribute = in_words(style.only(frame, "attribute"))
     style.dress(axes, title=title or f"Differences of {attribute}".strip(), subtitle=about, rules="x")
     style.separate_thousands(axes, "x")
@@ -97,7 +99,7 @@ def _set_range(axes: Axes, is_drawn: bool) -> None:
     axes.margins(x=0.04)
     axes.autoscale_view(scalex=True, scaley=False)
     left, right = axes.get_xlim()
-    least = 0.15 * (right - left)  # on either side of zero, which is never the edge of the picture
+    least = 0.15 * (right - left)  # smallest distance of zero from either edge
     axes.set_xlim(min(left, -least), max(right, least))
 
 

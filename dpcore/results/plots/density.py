@@ -1,4 +1,4 @@
-"""The density of a numeric attribute with its band, of everyone or of the categories of another attribute."""
+"""The density of a numeric attribute with its band, for all clients or by the categories of another attribute."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ from matplotlib.figure import Figure
 from dpcore.estimation.functional_estimate import SAID
 from dpcore.protocol.domain import dates
 from dpcore.results.plots import style
-from dpcore.results.plots.picture_kind import Kind, with_bands_at_once
+from dpcore.results.plots.picture_kind import Kind, with_simultaneous_bands
 from dpcore.results.text.phrases import by_other, in_words, read, records, rounded, separated
 
 _DASHED = (0, (5, 2.5))
-_ROOM = 2.0  # times the highest curve is what the axis shows at most; a band that goes beyond is cut by the frame
-_BAR, _SIDE = 0.04, 0.1  # of the interval: an atom's bar, and the room beyond the bound in whose middle it stands
+_ROOM = 2.0  # largest value on the axis relative to the highest curve; bands beyond it are cut off
+_BAR, _SIDE = (
+    0.04,
+    0.1,
+)  # width of the bar of a point mass, and of the space for it beyond a bound, relative to the range
 
 
 def plot_density(frame: pd.DataFrame, axes: Axes, *, atoms: pd.DataFrame | None = None, unit: str = "") -> Axes:
     """Draw an estimated density and its pointwise band, and return the Axes.
 
     frame: rows of `densities` of one attribute, estimator and group: x in the attribute's unit, density, low and high per
-    unit; with `truth`, drawn dashed, `before`, the round before's density, and `bias_aware_low` and `bias_aware_high`, a band
-    of all densities as smooth as is assumed that holds at once, where they are known.
-    atoms: rows of `functionals` that are atom(X) (functional, estimate, plug_in, low, high, and truth where it is known);
-    each is a bar beyond the bound, of the area that its share has on this axis, under its percentage and interval; one that
-    would dwarf the density is cut off, marked.  unit: of the attribute, for the labels.
-    The vertical axis counts percent of the clients per a round number of units and starts at zero, or lower where an
-    unprojected estimate does.  Raises ValueError when rows or columns are missing, or are of several attributes.
+    unit; optionally `truth` (drawn dashed), `before` (the previous round's density), and `bias_aware_low` and
+    `bias_aware_high`, a simultaneous band under the assumed smoothness.
+    atoms: rows of `functionals` that are atom(X) (functional, estimate, plug_in, low, high, optionally truth).  Each is a bar
+    beyond the bound, with its area in proportion to the density and its percentage and interval above.  A bar that would be
+    much higher than the density is cut off and marked.  unit: of the attribute, for the labels.
+    The vertical axis is in percent of the clients per a round number of units and starts at zero, or lower if an unprojected
+    estimate is negative.  Raises ValueError if rows or columns are missing, or for several attributes.
     """
     style.need(frame, ("x", "density", "low", "high"))
     frame = frame.sort_values("x")
@@ -42,7 +45,7 @@ def plot_density(frame: pd.DataFrame, axes: Axes, *, atoms: pd.DataFrame | None 
     style.outline(axes, frame, "bias_aware", ("low", "high"), scale)
     _curve(axes, frame, "before", scale, color=style.PREVIOUS, lw=1.5, ls=":", label="previous round")
     _curve(axes, frame, "density", scale, color=style.ESTIMATE, lw=2.2, label="estimate")
-    _curve(axes, frame, "truth", scale, color=style.TRUTH, lw=1.6, ls=_DASHED, label="truth")
+    _curve(axes, frame, "truth", scale, color=style.TRUTH, lw=1.6, ls=_DASHED, label="true density")
     lowest = min(0.0, float(np.nanmin(frame["density"])) * scale, float(np.nanmin([0.0, *low[np.isfinite(low)]])))
     _set_range(axes, x, 1.05 * lowest)
     if atoms is not None and len(atoms):
@@ -56,19 +59,19 @@ def plot_density(frame: pd.DataFrame, axes: Axes, *, atoms: pd.DataFrame | None 
 def plot_groups(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
     """Draw the density of each group with its pointwise band, and return the Axes.
 
-    frame: rows of `densities` of one attribute and estimator and of groups of one other attribute, at most six, as for
-    `plot_density`; a truth is dashed in the group's colour.
-    Raises ValueError when rows or columns are missing, are of several attributes, or of more groups than there are colours.
+    frame: rows of `densities` of one attribute and estimator, for at most six groups of one other attribute, as for
+    `plot_density`; true densities are dashed in the group's colour.
+    Raises ValueError if rows or columns are missing, for several attributes, or for more groups than there are colours.
     """
     style.need(frame, ("given", "x", "density", "low", "high"))
     groups, other = style.groups_of(frame)
     width = percent_width(frame)
     scale = 100 * width
-    for colour, (given, name) in zip(style.GROUPS, groups, strict=False):
-        rows = frame[frame["given"] == given].sort_values("x")
+    for colour, (group, name) in zip(style.GROUPS, groups, strict=False):
+        rows = frame[frame["given"] == group].sort_values("x")
         axes.fill_between(rows["x"], rows["low"] * scale, rows["high"] * scale, color=colour, alpha=0.18, linewidth=0)
         _curve(axes, rows, "density", scale, color=colour, lw=2.2, label=name)
-        _curve(axes, rows, "truth", scale, color=colour, lw=1.4, ls=_DASHED, label=f"{name}, truth")
+        _curve(axes, rows, "truth", scale, color=colour, lw=1.4, ls=_DASHED, label=f"{name}, true")
     _set_range(axes, frame["x"].sort_values().to_numpy(float), 0.0)
     attribute = _dress(axes, frame, unit, f"percent of the group per {separated(width)}")
     about = style.about(frame.drop(columns="given"), interval="pointwise bands")
@@ -78,20 +81,20 @@ def plot_groups(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
 
 
 def percent_width(frame: pd.DataFrame) -> float:
-    """How many units of x percentages are per: the largest power of ten within a tenth of the range."""
+    """Return the width in units of x for percentages: the largest power of ten within a tenth of the range."""
     extent = float(frame["x"].max() - frame["x"].min())
     return float(10.0 ** np.floor(np.log10(extent / 10))) if extent > 0 else 1.0
 
 
 def _curve(axes: Axes, frame: pd.DataFrame, column: str, scale: float, **look: Any) -> None:
-    """A column over x, where it is known."""
+    """Draw a column over x, if the frame has it."""
     points = frame.dropna(subset=[column]) if column in frame else frame.iloc[:0]
     if len(points):
         axes.plot(points["x"], points[column] * scale, **look)
 
 
 def _set_range(axes: Axes, x: np.ndarray, bottom: float) -> None:
-    """Bands that go far beyond every curve leave the picture, so that the curves do not lie flat on its ground."""
+    """Limit the vertical axis so that wide bands do not flatten the curves."""
     axes.set_xlim(x[0], x[-1])
     axes.margins(y=0.08)
     axes.autoscale(axis="y")
@@ -102,7 +105,7 @@ def _set_range(axes: Axes, x: np.ndarray, bottom: float) -> None:
 
 
 def _dress(axes: Axes, frame: pd.DataFrame, unit: str, per: str) -> str:
-    """Name the axes and return what the attribute is called."""
+    """Label the axes and return the attribute's name."""
     attribute = in_words(style.only(frame, "attribute")) or "x"
     style.separate_thousands(axes, "x", "y", unit=unit)
     style.label(axes, x=style.with_unit(attribute, unit), y=f"{per} {'days' if unit == dates.DAYS else unit}".strip())
@@ -110,7 +113,7 @@ def _dress(axes: Axes, frame: pd.DataFrame, unit: str, per: str) -> str:
 
 
 def _draw_atoms(axes: Axes, atoms: pd.DataFrame, *, ends: tuple[float, float], width: float) -> None:
-    """Bars beside the bounds; the axis of densities grows to hold them, but to no more than twice its height."""
+    """Draw bars beyond the bounds; the vertical axis is extended for them, to at most twice its height."""
     style.need(atoms, ("functional", "estimate", "plug_in", "low", "high"))
     extent = ends[1] - ends[0]
     bar, room = _BAR * extent, _SIDE * extent
@@ -132,9 +135,9 @@ def _draw_atoms(axes: Axes, atoms: pd.DataFrame, *, ends: tuple[float, float], w
             axes.hlines(true, middle - 0.7 * bar, middle + 0.7 * bar, color=style.TRUTH, linewidth=2.0, zorder=4)
             top = max(top, true)
         line = read(row, "")
-        told = f"{line.value}\n{line.interval}" if line.interval else f"{rounded(100 * share, np.nan)} %"
+        text = f"{line.value}\n{line.interval}" if line.interval else f"{rounded(100 * share, np.nan)} %"
         axes.annotate(
-            told,
+            text,
             (middle, top),
             (0, 5),
             textcoords="offset points",
@@ -171,7 +174,7 @@ EVERYONE = Kind(
     table="densities",
     draw=_draw,
     name="{attribute}",
-    parts=with_bands_at_once,
+    parts=with_simultaneous_bands,
     shows="Estimated density of {attribute} with its pointwise band",
     query="density",
 )

@@ -1,4 +1,4 @@
-"""The law of a numeric attribute that says which values there are: a bar for each of them, along an axis."""
+"""The discrete distribution of a numeric attribute: a bar for each support point."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from matplotlib.axes import Axes
 from dpcore.results.plots import style
 from dpcore.results.text.phrases import in_words
 
-_BAR = 0.8  # of the distance to the next value
-_THINNEST = 0.005  # of the axis, where values with whiskers of their own lie close together
-_TICKS = 6  # values that are named each along the axis; of more, round numbers
-_WHISKERS = 64  # values with an interval drawn as a line each; of more as a band
-_ROOM = 2.5  # times the highest bar is what the axis shows at most
+_BAR = 0.8  # width of a bar, relative to the distance of support points
+_THINNEST = 0.005  # minimum width of a bar with a line for its interval, relative to the axis
+_TICKS = 6  # support points up to which each has a tick
+_WHISKERS = 64  # support points up to which intervals are lines; beyond, a band
+_ROOM = 2.5  # largest value on the axis relative to the highest bar
 
 
 def plot_law(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
-    """Draw a bar for each value with its interval, and return the Axes; what is no number, silence, stands in the title.
+    """Draw a bar with an interval for each value, and return the Axes; item nonresponse is in the subtitle.
 
-    frame: rows of `frequencies` of one attribute, estimator and group: category, estimate, low, high as probabilities; with
-    `truth` and `before`, drawn as marks, where they are known.  unit: of the attribute.
-    Raises ValueError when rows or columns are missing, or are of several attributes.
+    frame: rows of `frequencies` of one attribute, estimator and group: category, estimate, low, high as probabilities;
+    optionally `truth` and `before`, drawn as marks.  unit: of the attribute.
+    Raises ValueError if rows or columns are missing, or for several attributes.
     """
     style.need(frame, ("category", "estimate", "low", "high"))
     numbers = pd.to_numeric(frame["category"], errors="coerce")
-    silent, frame = frame[numbers.isna()], frame[numbers.notna()].assign(x=numbers.dropna()).sort_values("x")
+    missing, frame = frame[numbers.isna()], frame[numbers.notna()].assign(x=numbers.dropna()).sort_values("x")
     x = frame["x"].to_numpy(float)
     share, low, high = (100 * frame[column].to_numpy(float) for column in ("estimate", "low", "high"))
     width = _BAR * float(np.diff(x).min())
@@ -38,7 +38,7 @@ def plot_law(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
     else:
         axes.fill_between(x, low, high, step="mid", color=style.ESTIMATE, alpha=0.15, linewidth=0, label=interval)
     tops = [share]
-    for column, colour, name in (("before", style.PREVIOUS, "previous round"), ("truth", style.TRUTH, "truth")):
+    for column, colour, name in (("before", style.PREVIOUS, "previous round"), ("truth", style.TRUTH, "true value")):
         if column in frame and frame[column].notna().any():
             at = 100 * frame[column].to_numpy(float)
             tops.append(at)
@@ -47,8 +47,9 @@ def plot_law(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
     top = float(np.nanmax(np.concatenate(tops)))
     axes.set_ylim(0.0, min(_ROOM * top, 1.05 * max(top, float(np.nanmax(high)))))
     attribute = in_words(style.only(frame, "attribute"))
-    told = "".join(f"  ·  no answer {100 * share:.3g} %" for share in silent["estimate"].to_numpy(float))
-    style.dress(axes, title=f"Law of {attribute}", subtitle=style.about(frame, interval="interval") + told)
+    nonresponse = "".join(f"  ·  no answer {100 * share:.3g} %" for share in missing["estimate"].to_numpy(float))
+    subtitle = style.about(frame, interval="interval") + nonresponse
+    style.dress(axes, title=f"Distribution of {attribute}", subtitle=subtitle)
     if len(x) <= _TICKS and width > _BAR * np.ptp(x) / (2 * _TICKS):
         axes.set_xticks(x)
     style.whole_ticks(axes, frame["category"])

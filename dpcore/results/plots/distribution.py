@@ -1,4 +1,4 @@
-"""The distribution function of a numeric attribute with bands that hold all of it at once, where a scheme asks for them."""
+"""The distribution function of a numeric attribute with simultaneous bands, if the scheme asks for them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from matplotlib.figure import Figure
 
 from dpcore.estimation.functional_estimate import SAID
 from dpcore.results.plots import style
-from dpcore.results.plots.picture_kind import Kind, with_bands_at_once
+from dpcore.results.plots.picture_kind import Kind, with_simultaneous_bands
 from dpcore.results.text.phrases import in_words
 
 
 def plot_distribution(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
-    """Draw a distribution function with its pointwise band and those that hold at once, and return the Axes.
+    """Draw a distribution function with its pointwise and simultaneous bands, and return the Axes.
 
     frame: rows of `densities` of one attribute, estimator and group: x in the attribute's unit, cdf, cdf_low and cdf_high, and
-    ESTIMATOR_cdf_low and ESTIMATOR_cdf_high of bands that hold at once.  unit: of the attribute.
-    Raises ValueError when rows or columns are missing, or are of several attributes.
+    ESTIMATOR_cdf_low and ESTIMATOR_cdf_high of simultaneous bands.  unit: of the attribute.
+    Raises ValueError if rows or columns are missing, or for several attributes.
     """
     style.need(frame, ("x", "cdf", "cdf_low", "cdf_high"))
     frame = frame.sort_values("x")
@@ -40,10 +40,10 @@ def plot_distribution(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axe
     return axes
 
 
-def _at_once(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Everyone's rows, where there is a band that holds at once; without the density, which is another picture's."""
+def _with_bands(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The rows for all clients without the density, if there is a simultaneous band."""
     if len(rows) and rows["estimator"].isin(SAID).any():
-        for part, own in with_bands_at_once(rows):
+        for part, own in with_simultaneous_bands(rows):
             yield part, own.drop(columns=["density", "truth", "before"], errors="ignore")
 
 
@@ -57,7 +57,7 @@ CURVE = Kind(
     table="densities",
     draw=_draw,
     name="{attribute}_distribution",
-    parts=_at_once,
-    shows="Estimated distribution of {attribute}, with bands that hold all of it at once",
+    parts=_with_bands,
+    shows="Estimated distribution function of {attribute} with simultaneous bands",
     query="density",
 )

@@ -18,17 +18,17 @@ from dpcore.results.text.phrases import by_other, in_words, is_law, rounded
 _BAR = 0.62  # height in rows
 _TICKS: tuple[tuple[str, str, Literal[":", "-"], str], ...] = (
     ("before", style.PREVIOUS, ":", "previous round"),
-    ("truth", style.TRUTH, "-", "truth"),
+    ("truth", style.TRUTH, "-", "true value"),
 )
 
 
 def plot_frequency(frame: pd.DataFrame, axes: Axes, *, title: str = "", selection: Listed | None = None) -> Axes:
-    """Draw one bar per category, in the frame's order from the top, with interval and truth, and return the Axes.
+    """Draw a bar with an interval for each category, in the frame's order from the top, and return the Axes.
 
-    frame: rows of `frequencies` of one attribute, estimator and group: category, estimate, low, high as probabilities; with
-    `truth`, drawn as a tick, and `before`, the round before's estimate, as a dotted one, where they are known.
-    selection: of the largest categories, whose rows the frame has; an equal share is drawn as a line, and its note is written.
-    Bars start at zero.  Raises ValueError when rows or columns are missing, or are of several attributes.
+    frame: rows of `frequencies` of one attribute, estimator and group: category, estimate, low, high as probabilities;
+    optionally `truth`, drawn as a tick, and `before`, the previous round's estimate, as a dotted tick.
+    selection: the largest categories, if the frame has only these; an equal proportion is then drawn as a line, with a note.
+    Bars start at zero.  Raises ValueError if rows or columns are missing, or for several attributes.
     """
     style.need(frame, ("category", "estimate", "low", "high"))
     rows = np.arange(len(frame))
@@ -63,7 +63,7 @@ def plot_frequency(frame: pd.DataFrame, axes: Axes, *, title: str = "", selectio
     attribute = in_words(style.only(frame, "attribute")) or "category"
     about = style.about(frame, interval="interval", kind=kind)
     subtitle = "\n".join(filter(None, (about, selection.note if selection else "")))
-    style.dress(axes, title=title or f"Shares of {attribute}", subtitle=subtitle, rules="x")
+    style.dress(axes, title=title or f"Proportions of {attribute}", subtitle=subtitle, rules="x")
     style.separate_thousands(axes, "x")
     style.label(axes, x="percent of clients")
     style.legend(axes, below=True)
@@ -71,32 +71,33 @@ def plot_frequency(frame: pd.DataFrame, axes: Axes, *, title: str = "", selectio
 
 
 def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
-    """Of many categories the largest; of a number's values all, along an axis."""
+    """A figure of the largest categories, or of all values of a discrete numeric attribute."""
     if is_law(rows).all():
         figure, axes = style.new_axes()
         plot_law(rows, axes, unit=unit)
         return figure
-    found = largest_shares(rows)
-    figure, axes = style.new_axes(height=style.height_for(len(found.rows)))
-    title = f"Shares of {in_words(style.only(rows, 'attribute'))}: the {len(found.rows)} largest of {len(rows):,}"
-    selection = found if found.is_selection else None
-    plot_frequency(found.rows, axes, title=title if selection else "", selection=selection)
+    largest = largest_shares(rows)
+    figure, axes = style.new_axes(height=style.height_for(len(largest.rows)))
+    attribute = in_words(style.only(rows, "attribute"))
+    title = f"Proportions of {attribute}: the {len(largest.rows)} largest of {len(rows):,}"
+    selection = largest if largest.is_selection else None
+    plot_frequency(largest.rows, axes, title=title if selection else "", selection=selection)
     return figure
 
 
 def plot_group_shares(frame: pd.DataFrame, axes: Axes, *, unit: str = "", selection: Listed | None = None) -> Axes:
-    """Draw the shares of each group with their intervals, categories from the top, and return the Axes.
+    """Draw the proportions of each group with their intervals, categories from the top, and return the Axes.
 
-    frame: rows of `frequencies` of one attribute and estimator and of groups of one other attribute or label, at most six, as
-    for `plot_frequency`; a truth is a tick.  Of a number's values the axis is the number.  unit: of the attribute.
-    selection: of the largest categories, whose rows the frame has.
-    Raises ValueError when rows or columns are missing, are of several attributes, or of more groups than there are colours.
+    frame: rows of `frequencies` of one attribute and estimator, for at most six groups of one other attribute or label, as for
+    `plot_frequency`; a true value is a tick.  The values of a numeric attribute are along the x axis.  unit: of the attribute.
+    selection: the largest categories, if the frame has only these.
+    Raises ValueError if rows or columns are missing, for several attributes, or for more groups than there are colours.
     """
     style.need(frame, ("given", "category", "estimate", "low", "high"))
     groups, other = style.groups_of(frame)
     is_number, names = is_law(frame).all(), list(dict.fromkeys(frame["category"]))
-    for place, (colour, (given, name)) in enumerate(zip(style.GROUPS, groups, strict=False)):
-        rows = frame[frame["given"] == given]
+    for place, (colour, (group, name)) in enumerate(zip(style.GROUPS, groups, strict=False)):
+        rows = frame[frame["given"] == group]
         share, low, high = (100 * rows[column].to_numpy(float) for column in ("estimate", "low", "high"))
         truth = 100 * rows["truth"].to_numpy(float) if "truth" in rows else np.full(len(rows), np.nan)
         if is_number:
@@ -110,7 +111,7 @@ def plot_group_shares(frame: pd.DataFrame, axes: Axes, *, unit: str = "", select
         axes.hlines(at, low, high, color=colour, linewidth=2.0)
         axes.plot(share, at, "o", color=colour, markersize=5, label=name)
         axes.plot(
-            truth, at, "|", color=style.TRUTH, markersize=9, markeredgewidth=1.6, label="truth" if not place else None
+            truth, at, "|", color=style.TRUTH, markersize=9, markeredgewidth=1.6, label=None if place else "true value"
         )
     attribute = in_words(style.only(frame, "attribute"))
     kind, of_all = (
@@ -128,7 +129,7 @@ def plot_group_shares(frame: pd.DataFrame, axes: Axes, *, unit: str = "", select
         axes.set_xlim(left=min(0.0, 100 * float(frame["low"].min())))
         style.label(axes, x="percent of the group")
     style.dress(
-        axes, title=f"Shares of {attribute} by {other}{of_all}", subtitle=about, rules="y" if is_number else "x"
+        axes, title=f"Proportions of {attribute} by {other}{of_all}", subtitle=about, rules="y" if is_number else "x"
     )
     style.separate_thousands(axes, "x", unit=unit if is_number else "")
     style.legend(axes, below=not is_number)
@@ -142,8 +143,8 @@ def _draw_groups(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure
         figure, axes = style.new_axes()
         rows = rows[pd.to_numeric(rows["category"], errors="coerce").notna()]
     else:
-        found = largest_shares(rows)
-        rows, selection = found.rows, found if found.is_selection else None
+        largest = largest_shares(rows)
+        rows, selection = largest.rows, largest if largest.is_selection else None
         lines = rows["category"].nunique() * max(1, rows["given"].nunique() // 2)
         figure, axes = style.new_axes(height=style.height_for(lines))
     plot_group_shares(rows, axes, unit=unit, selection=selection)
@@ -154,7 +155,7 @@ SHARES = Kind(
     table="frequencies",
     draw=_draw,
     name="{attribute}",
-    shows="Estimated shares of {attribute} with their intervals",
+    shows="Estimated proportions of {attribute} with their intervals",
     query="frequencies",
 )
 GROUPS = Kind(
@@ -162,6 +163,6 @@ GROUPS = Kind(
     draw=_draw_groups,
     name="{attribute}_by_{part}",
     parts=by_other,
-    shows="Estimated shares of {attribute} by {part}",
+    shows="Estimated proportions of {attribute} by {part}",
     query="frequencies",
 )

@@ -1,7 +1,7 @@
-"""A table of numbers with their intervals: each row on its own scale, the half-width of its interval.
+"""Functionals with their intervals, each row on its own scale: the half-width of its interval.
 
-Mean, entropy and median have nothing in common but that each has an interval; so the interval is the ruler, and a look
-tells whether the truth lies inside.
+Mean, entropy and median have different units, so positions are relative to the interval, and coverage of the true value is
+visible.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from dpcore.results.plots import style
 from dpcore.results.plots.picture_kind import Kind
 from dpcore.results.text.phrases import in_words, read, records
 
-_EDGE = 3.0  # half-widths; what lies further out is drawn at the edge as an arrow
-_NAME_WIDTH = 30  # characters of a number's name on one line
+_EDGE = 3.0  # half-widths; points further out are arrows at the edge
+_NAME_WIDTH = 30  # characters of a functional's name on one line
 
 
 def plot_functional(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
-    """Draw one dot and interval per functional, in the frame's order from the top, with its numbers; return the Axes.
+    """Draw a dot and an interval for each functional, in the frame's order from the top, and return the Axes.
 
-    frame: rows of `functionals` of one attribute, estimator and group: functional, estimate, low, high, reason for refused
-    ones, and truth where it is known.  unit: of the attribute.
+    frame: rows of `functionals` of one attribute, estimator and group: functional, estimate, low, high, reason if no estimate
+    is available, optionally truth.  unit: of the attribute.
     Positions are distances from the estimate in half-widths of its interval.
-    Raises ValueError when rows or columns are missing, or are of several attributes.
+    Raises ValueError if rows or columns are missing, or for several attributes.
     """
     style.need(frame, ("functional", "estimate", "low", "high"))
     estimate, low, high = (frame[column].to_numpy(float) for column in ("estimate", "low", "high"))
@@ -44,7 +44,7 @@ def plot_functional(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
     if "truth" in frame and frame["truth"].notna().any():
         at = (frame["truth"].to_numpy(float) - estimate) / half
         inside = np.abs(at) <= _EDGE  # False for nan too
-        axes.plot(at[inside], rows[inside], "D", mew=1.5, markersize=6.5, color=style.TRUTH, label="truth")
+        axes.plot(at[inside], rows[inside], "D", mew=1.5, markersize=6.5, color=style.TRUTH, label="true value")
         for side, arrow in ((1, ">"), (-1, "<")):
             beyond = side * at > _EDGE
             axes.plot(np.full(beyond.sum(), side * _EDGE), rows[beyond], arrow, markersize=8, color=style.TRUTH)
@@ -63,7 +63,7 @@ def plot_functional(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
             style.refusal(axes, row, "no estimate", line.note)
     attribute = in_words(style.only(frame, "attribute"))
     about = style.about(frame, interval="interval")
-    style.dress(axes, title=f"Numbers of {attribute}" if attribute else "Numbers", subtitle=about, rules="x")
+    style.dress(axes, title=f"Estimates of {attribute}" if attribute else "Estimates", subtitle=about, rules="x")
     style.separate_thousands(axes, "x")
     style.label(axes, x="distance from the estimate, in half-widths of its interval")
     style.legend(axes, below=True)
@@ -72,16 +72,16 @@ def plot_functional(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
 
 def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
     if "estimator" in rows:
-        rows = rows[~rows["estimator"].isin(SAID)]  # which are of the same numbers
+        rows = rows[~rows["estimator"].isin(SAID)]  # alternative intervals of the same functionals
     figure, axes = style.new_axes(height=style.height_for(len(rows)))
     plot_functional(rows, axes, unit=unit)
     return figure
 
 
 def _groups(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Each group, as a name of files may have it, and its rows."""
-    for given, group in rows[rows["given"] != ""].groupby("given", sort=False):
-        yield re.sub(r"\W+", "_", str(given)).strip("_"), group
+    """Yield (name for files, rows) of each group."""
+    for name, group in rows[rows["given"] != ""].groupby("given", sort=False):
+        yield re.sub(r"\W+", "_", str(name)).strip("_"), group
 
 
 NUMBERS = Kind(table="functionals", draw=_draw, name="{attribute}_numbers")

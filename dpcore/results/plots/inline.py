@@ -1,4 +1,4 @@
-"""A figure as an element of a page: its colours are the page's, and where its values lie is known to who points at them."""
+"""A figure as an SVG element of a page, with the page's colours and the positions of its values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpcore.results.plots import style
 Axis = Literal["x", "y"]
 _NARROW = 4.4  # inches
 _TITLE, _NAME = 32, 18  # letters on a line of a narrow picture's title, and of a category
-_VARIABLES: Mapping[str, str] = {  # colour -> the property of the page's style that stands for it
+_VARIABLES: Mapping[str, str] = {  # colour -> CSS variable of the page
     style.ESTIMATE: "blue",
     style.TRUTH: "truth",
     style.PREVIOUS: "previous",
@@ -29,25 +29,25 @@ _VARIABLES: Mapping[str, str] = {  # colour -> the property of the page's style 
 
 
 def inline(figure: Figure, name: str) -> str:
-    """Return the figure as an <svg> on one line, which says nothing by itself: what stands around it has to.
+    """Return the figure as an <svg> on one line, hidden from screen readers: the page has to describe it.
 
-    name: of this picture alone on its page, such as p1; its identifiers begin with it.
+    name: unique on the page, such as p1; prefix of all identifiers.
     """
     text = style.svg(figure)
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", text[text.index("<svg") :], flags=re.S)
     text = re.sub(r'(<svg)[^>]*?(viewBox="[^"]*")[^>]*>', r'\1 class="picture" \2 aria-hidden="true">', text, count=1)
     used = set(re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', text))
-    kept = {one for pair in used for one in pair if one}
-    text = re.sub(r' id="([^"]+)"', lambda found: f' id="{name}-{found[1]}"' if found[1] in kept else "", text)
+    referenced = {identifier for pair in used for identifier in pair if identifier}
+    text = re.sub(r' id="([^"]+)"', lambda m: f' id="{name}-{m[1]}"' if m[1] in referenced else "", text)
     text = re.sub(r'(?<=href="#)|(?<=url\(#)', f"{name}-", text).replace("xlink:href", "href")
     for colour, variable in _VARIABLES.items():
         text = text.replace(colour.lower(), f"var(--{variable})")
-    text = re.sub(r"\b[1-9]\d*\.\d{3,}", lambda found: f"{float(found[0]):.2f}", text)
+    text = re.sub(r"\b[1-9]\d*\.\d{3,}", lambda m: f"{float(m[0]):.2f}", text)
     return re.sub(r"> <", "><", " ".join(text.split()))
 
 
 def narrow(figure: Figure) -> None:
-    """Lay the figure out anew for a narrow page: letters keep their size, lines break, and legends stand under the axis."""
+    """Change the layout for a narrow page: same font size, wrapped lines, legends below the axis."""
     figure.set_size_inches(_NARROW, figure.get_size_inches()[1])
     for axes in figure.axes:
         title = axes.get_title(loc="left")
@@ -62,7 +62,7 @@ def narrow(figure: Figure) -> None:
 
 
 def places(figure: Figure, axis: Axis, values: Sequence[float]) -> list[float]:
-    """Return where an axis' values lie in a drawn figure, as shares of its width from the left or its height from the top."""
+    """Return the positions of an axis' values in a drawn figure, as fractions from the left or from the top."""
     axes, is_x = figure.axes[0], axis == "x"
     points = axes.transData.transform([(value, 0.0) if is_x else (0.0, value) for value in values])
     shares = figure.transFigure.inverted().transform(points)

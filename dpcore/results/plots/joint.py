@@ -1,4 +1,4 @@
-"""The pictures of two attributes together: their two-way table with its uncertainty, and means of one along the other."""
+"""Pictures of pairs of attributes: their two-way table with its uncertainty, and conditional means."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from dpcore.results.plots import style
 from dpcore.results.text.joint_phrases import Side
 from dpcore.results.text.phrases import records, rounded, separated
 
-_DARKEST = 0.6  # of a cell: what is written in it stays readable
-_CELL = 0.62  # inches of height
-_CERTAINTY = 0.95  # of marks, in all cells at once
-_ROOM, _TURNED = 30, 8  # letters of all names along x, and of one, beyond which they are made to fit a narrow picture
-_WIDE = 9  # parts along the second beyond which cells have no room for their errors
+_DARKEST = 0.6  # maximum opacity of a cell, so that its text is readable
+_CELL = 0.62  # height of a cell, inches
+_CERTAINTY = 0.95  # simultaneous confidence of the marks in all cells
+_ROOM, _TURNED = 30, 8  # letters of all names along x, and of one, beyond which they are smaller or rotated
+_WIDE = 9  # parts of the second attribute beyond which cells have no room for their errors
 
 
 def plot_joint(frame: pd.DataFrame, axes: Axes, first: Side, second: Side) -> Axes:
-    """Draw the two-way table, the second along x: shares by shade and in percent, with what they may be off; return the Axes.
+    """Draw the two-way table with the second attribute along x, and return the Axes.
 
-    frame: rows of `joint` of one pair with `independent`, the share where answers do not go together.  A triangle marks cells
-    that surely have more (upwards) or less than that.  Raises ValueError where rows or columns are missing.
+    frame: rows of `joint` of one pair with `independent`, the expected proportion under independence.  Cells show percentages
+    with their margin of error.  A triangle marks cells that are significantly above (upwards) or below that proportion.
+    Raises ValueError if rows or columns are missing.
     """
     style.need(frame, ("first_part", "second_part", "share", "estimate", "standard_error", "confidence", "independent"))
     names, others = (list(dict.fromkeys(frame[f"{side}_part"])) for side in ("first", "second"))
     confidence = float(style.only(frame, "confidence"))
-    z, sure = (NormalDist().inv_cdf((1 + p) / 2) for p in (confidence, 1 - (1 - _CERTAINTY) / len(frame)))
+    z, critical = (NormalDist().inv_cdf((1 + p) / 2) for p in (confidence, 1 - (1 - _CERTAINTY) / len(frame)))
     largest, upside_down = float(frame["share"].max()), first.range(names[0]) is None  # categories from the top
     widest, up = 100 * z * float(frame["standard_error"].max()), -1 if upside_down else 1
     marks: dict[str, list[tuple[float, float]]] = {"^": [], "v": []}
@@ -42,9 +43,9 @@ def plot_joint(frame: pd.DataFrame, axes: Axes, first: Side, second: Side) -> Ax
         shade = _DARKEST * float(row["share"]) / largest
         axes.add_patch(Rectangle((x, y), 1, 1, facecolor=style.ESTIMATE, alpha=shade, linewidth=0))
         off = 100 * z * row["standard_error"]
-        told = rounded(100 * row["share"], widest)
+        percent = rounded(100 * row["share"], widest)
         axes.text(
-            x + 0.5, y + 0.5 + 0.1 * up, told, ha="center", va="center", fontsize=style.SMALL_SIZE, color=style.INK
+            x + 0.5, y + 0.5 + 0.1 * up, percent, ha="center", va="center", fontsize=style.SMALL_SIZE, color=style.INK
         )
         if len(others) <= _WIDE:
             beside = f"±{rounded(off, widest)}"
@@ -58,9 +59,9 @@ def plot_joint(frame: pd.DataFrame, axes: Axes, first: Side, second: Side) -> Ax
                 color=style.INK,
             )
         more = row["estimate"] - row["independent"]
-        if abs(more) > sure * row["standard_error"]:
+        if abs(more) > critical * row["standard_error"]:
             marks["^" if more > 0 else "v"].append((x + 0.87, y + 0.5 + 0.32 * up))
-    for marker, name in (("^", "surely more than if independent"), ("v", "surely fewer")):
+    for marker, name in (("^", "significantly above independence"), ("v", "significantly below")):
         if marks[marker]:
             axes.plot(
                 *zip(*marks[marker], strict=True), marker, color=style.TRUTH, markersize=4.5, linestyle="", label=name
@@ -72,7 +73,7 @@ def plot_joint(frame: pd.DataFrame, axes: Axes, first: Side, second: Side) -> Ax
     _ticks(axes, "y", names, first)
     _ticks(axes, "x", others, second)
     about = f"percent, ± its {100 * confidence:.4g} % interval"
-    style.dress(axes, title=f"{first.words} and {second.words}".capitalize(), subtitle=about, rules="")
+    style.dress(axes, title=f"{first.words} and {second.words}", subtitle=about, rules="")
     axes.spines["bottom"].set_visible(False)
     style.label(axes, x=_named(second), y=_named(first))
     if any(marks.values()):
@@ -81,9 +82,10 @@ def plot_joint(frame: pd.DataFrame, axes: Axes, first: Side, second: Side) -> Ax
 
 
 def plot_along(frame: pd.DataFrame, axes: Axes, first: Side, second: Side) -> Axes:
-    """Draw the first one's mean along the second with its intervals, and the mean of the law that is shown; return the Axes.
+    """Draw the mean of the first attribute conditional on the second, with intervals, and return the Axes.
 
-    frame: rows of `associations` of one pair: those of conditional_mean.  Raises ValueError where there are none.
+    frame: rows of `associations` of one pair for conditional_mean.  The line is the mean of the fitted joint distribution.
+    Raises ValueError if there are no rows.
     """
     style.need(frame, ("second_part", "estimate", "plug_in", "low", "high", "confidence"))
     ranges = [second.range(part) for part in frame["second_part"]]
@@ -92,7 +94,7 @@ def plot_along(frame: pd.DataFrame, axes: Axes, first: Side, second: Side) -> Ax
     value, low, high, shown = (frame[column].to_numpy(float) for column in ("estimate", "low", "high", "plug_in"))
     axes.vlines(places, low, high, color=style.ESTIMATE, linewidth=2.4, label=style.share_of(frame, "interval"))
     axes.plot(places, value, "o", color=style.ESTIMATE, markersize=6, label="estimate")
-    name = "of the smooth law that is shown"
+    name = "of the fitted smooth distribution"
     if is_number:
         axes.plot(places, shown, "-", color=style.PREVIOUS, linewidth=1.4, label=name, zorder=1)
     else:
@@ -105,7 +107,7 @@ def plot_along(frame: pd.DataFrame, axes: Axes, first: Side, second: Side) -> Ax
         )  # fmt: skip
     axes.set_xlim(0, len(frame))
     _ticks(axes, "x", list(frame["second_part"]), second)
-    style.dress(axes, title=f"Mean {first.words} along {second.words}", subtitle="of those who answered both")
+    style.dress(axes, title=f"Mean {first.words} by {second.words}", subtitle="clients who answered both")
     style.separate_thousands(axes, "y")
     style.label(axes, x=_named(second), y=f"mean {_named(first)}")
     style.legend(axes, below=True)
@@ -117,10 +119,10 @@ def _named(side: Side) -> str:
 
 
 def _ticks(axes: Axes, along: str, parts: list[str], side: Side) -> None:
-    """Of ranges that touch, their ends; else each part's name at its middle."""
+    """Ticks at the bounds of adjacent ranges; otherwise each part's name at its middle."""
     ranges = [side.range(part) for part in parts]
     ends = [ends for ends in ranges if ends is not None]
-    touch = len(ends) == len(parts) and all(one[1] == other[0] for one, other in pairwise(ends))
+    touch = len(ends) == len(parts) and all(left[1] == right[0] for left, right in pairwise(ends))
     if touch and len(ends) > 1:
         at: list[float] = list(range(0, len(parts) + 1, 1 if along == "y" else 2))
         edges = [ends[0][0], *(end for _, end in ends)]
@@ -155,26 +157,26 @@ def along_figure(rows: pd.DataFrame, first: Side, second: Side) -> Figure:
 
 
 def means(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `associations` that are means of the first along the second."""
+    """Return the rows of `associations` that are conditional means."""
     return rows[rows["functional"].str.startswith("conditional_mean(")]
 
 
 def pair_pictures(tables: Mapping[str, pd.DataFrame], sides: Mapping[str, Side]) -> dict[str, bytes]:
     """Return name -> PNG of every pair's pictures: FIRST_and_SECOND and FIRST_along_SECOND.
 
-    tables: of one run, as landed.  sides: attribute -> how it reads.
+    tables: landed frames of one run.  sides: attribute -> its description.
     """
     drawn: dict[str, Any] = {}
-    for (one, other), rows in _by_pair(tables.get("joint")):
-        drawn[f"{one}_and_{other}"] = joint_figure(with_independent(rows), sides[one], sides[other])
-    for (one, other), rows in _by_pair(tables.get("associations")):
-        if len(told := means(rows)):
-            drawn[f"{one}_along_{other}"] = along_figure(told, sides[one], sides[other])
+    for (first, second), rows in _by_pair(tables.get("joint")):
+        drawn[f"{first}_and_{second}"] = joint_figure(with_independent(rows), sides[first], sides[second])
+    for (first, second), rows in _by_pair(tables.get("associations")):
+        if len(conditional := means(rows)):
+            drawn[f"{first}_along_{second}"] = along_figure(conditional, sides[first], sides[second])
     return {name: style.png(figure) for name, figure in drawn.items()}
 
 
 def with_independent(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of `joint` of one pair with the share that independent answers of the same margins would give."""
+    """Return rows of `joint` of one pair with `independent`, the expected proportion under independence."""
     margins = [rows.groupby(f"{side}_part")["share"].transform("sum") for side in ("first", "second")]
     return rows.assign(independent=margins[0] * margins[1])
 

@@ -1,7 +1,7 @@
-"""What a kind of picture is: of which rows, how many of an attribute, under which names, and how it is drawn.
+"""Kinds of pictures: their rows, number per attribute, names and drawing function.
 
-A new kind is a file beside this one and a line of PICTURES (`attribute.py`): every round then draws it and names it in
-`figures`, and its page shows it.
+A new kind is a file in this folder and a line of PICTURES (`attribute.py`).  Every round then draws it, lists it in `figures`
+and shows it on its page.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dpcore.results.text.phrases import SHOWN
 
 
 def everyone(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the rows that are of no group, under no name, where there are any; a share alone, of silence, is no picture."""
+    """Yield ('', rows for all clients), if there are any; the proportion of nonresponse alone gives no picture."""
     overall = rows[rows["given"] == ""]
     if len(overall) > ("category" in overall):
         yield "", overall
@@ -26,8 +26,8 @@ def everyone(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 _ENDS = ("low", "high", "cdf_low", "cdf_high")
 
 
-def with_bands_at_once(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield everyone's rows of `densities`, with the ends of bands that hold at once, where there are, as ESTIMATOR_low, ..."""
+def with_simultaneous_bands(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield ('', rows of `densities` for all clients), with the limits of simultaneous bands as ESTIMATOR_low, ..."""
     overall = rows[rows["given"] == ""]
     if overall.empty:
         return
@@ -41,13 +41,13 @@ def with_bands_at_once(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A kind of picture that rounds draw of each attribute of which a table has rows.
+    """A kind of picture, drawn for each attribute with rows in a table.
 
-    table: of the warehouse.  draw: those rows, everyone's rows of `functionals` and the attribute's unit -> a figure.
-    name: of the file, a format of `attribute` and `part`.  parts: the rows -> (part, rows) for each picture to draw.
-    shows: the same format, for pages, to those who do not see it; '' where a page shows no such picture.
-    most: groups, or categories, in one picture.
-    query: a file of `pages/queries` whose rows a page draws; the table's own rows where none is named.
+    table: of the warehouse.  draw: function of these rows, the rows of `functionals` for all clients and the attribute's unit.
+    name: of the file, a format of `attribute` and `part`.  parts: function from the rows to (part, rows) of each picture.
+    shows: alternative text on pages, in the same format; '' if pages do not show it.
+    most: number of groups or categories in one picture.
+    query: file of `pages/queries` with the rows for a page; '' for the table's own rows.
     """
 
     table: str

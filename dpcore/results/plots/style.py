@@ -1,8 +1,8 @@
-"""The house style, applied to one Axes at a time.
+"""The style of all pictures, applied to one Axes at a time.
 
-Rule: no pyplot, no rcParams; every size and colour is set on the artist itself, so that pictures made in several threads
-or inside somebody else's program neither change nor depend on anything global.
-Colours are those of Okabe and Ito, told apart with any colour vision; each series also has its own line or marker.
+There is no pyplot and no rcParams: every size and colour is set on the artist itself, so pictures do not depend on global state
+and can be drawn in several threads or inside another program.
+Colours are those of Okabe and Ito, distinguishable with any colour vision; each series also has its own line or marker.
 """
 
 from __future__ import annotations
@@ -32,15 +32,20 @@ from dpcore.results.text.phrases import in_words, separated, whose
 ESTIMATE = "#0072B2"  # blue
 TRUTH = "#D55E00"  # vermilion
 PREVIOUS = "#7A7A7A"  # grey
-GROUPS = (ESTIMATE, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#5F6670")  # all that are told apart in one picture
+GROUPS = (ESTIMATE, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#5F6670")  # as many as can be distinguished
 INK, FAINT, RULE = "#1F2328", "#5F6670", "#E4E6EA"
 TITLE_SIZE, LABEL_SIZE, SMALL_SIZE = 13.0, 10.5, 9.5  # points
-_ORDER = ("estimate", "interval", "truth", "previous round")  # in the legend; intervals carry their confidence
-_LINE = 13.0  # points from a line of a subtitle to the next
+_ORDER = (
+    "estimate",
+    "interval",
+    "true value",
+    "previous round",
+)  # in the legend; names of intervals have their confidence
+_LINE = 13.0  # points between lines of a subtitle
 _UNDER_LABEL = 0.5  # inches from the axis to a legend under its ticks and label
 _FOOTER = 0.35  # inches under all panels
-_REASON_WIDTH = 48  # characters of a refusal's reason on one line
-_COMPRESSION = 3  # of PNG: two thirds of the usual time for a tenth more bytes
+_REASON_WIDTH = 48  # characters of a reason on one line
+_COMPRESSION = 3  # PNG level: two thirds of the default's time for a tenth more bytes
 DPI = 160  # dots per inch; 7.2 inches are 1152 dots
 
 
@@ -51,20 +56,20 @@ def new_axes(width: float = 7.2, height: float = 4.3) -> tuple[Figure, Axes]:
 
 
 def groups_of(frame: pd.DataFrame) -> tuple[list[tuple[str, str]], str]:
-    """Return (given, how it is called) of each group in a picture, and what the groups are of.
+    """Return (value of `given`, name) of each group in a picture, and the attribute that defines them.
 
-    Raises ValueError for groups of several attributes, or of more than there are colours.
+    Raises ValueError for groups of several attributes, or for more groups than colours.
     """
-    groups = [(given, Group.parse(given)) for given in dict.fromkeys(frame["given"])]
+    groups = [(text, Group.parse(text)) for text in dict.fromkeys(frame["given"])]
     others = {group.attribute for _, group in groups if group is not None}
     if len(groups) > len(GROUPS) or len(others) > 1:
         raise ValueError(f"a picture shows up to {len(GROUPS)} groups of one attribute, the frame holds {len(groups)}")
-    named = [(given, group.category if group else "everyone") for given, group in groups]
+    named = [(text, group.category if group else "all clients") for text, group in groups]
     return named, in_words("".join(others))
 
 
 def whole_ticks(axes: Axes, values: pd.Series) -> None:
-    """Let no tick along x lie between whole numbers, where all values are; values: as texts."""
+    """Place ticks along x at integers only, if all values (texts) are integers."""
     numbers = pd.to_numeric(values, errors="coerce").dropna()
     locator = axes.xaxis.get_major_locator()
     if (numbers == numbers.round()).all() and isinstance(locator, MaxNLocator):
@@ -74,7 +79,7 @@ def whole_ticks(axes: Axes, values: pd.Series) -> None:
 def new_panels(
     count: int, *, title: str, subtitle: str, width: float = 4.9, height: float = 4.9
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure of `count` Axes of width x height inches each, at most three in a row, between a title and a footer."""
+    """Return a figure with a title, a footer and `count` Axes of width x height inches, at most three in a row."""
     columns = 2 if count == 4 else min(count, 3)
     rows = -(-count // columns)
     size = (max(columns * width, 8.0), rows * height + 2 * _FOOTER)
@@ -87,7 +92,7 @@ def new_panels(
 
 
 def height_for(rows: int) -> float:
-    """Return the inches that a picture with this many rows wants."""
+    """Return the height in inches of a picture with so many rows."""
     return 1.7 + 0.46 * max(rows, 2)
 
 
@@ -96,26 +101,26 @@ def png(figure: Figure) -> bytes:
     _take_literally(figure)
     buffer = io.BytesIO()
     canvas: Any = Canvas(figure)
-    canvas.draw()  # once: `savefig` goes through all artists first to lay them out, and then again to draw them
+    canvas.draw()  # `savefig` would traverse all artists twice, for the layout and for drawing
     opaque = Image.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba()).convert("RGB")
     opaque.save(buffer, "png", dpi=(DPI, DPI), compress_level=_COMPRESSION)
     return buffer.getvalue()
 
 
 def svg(figure: Figure) -> str:
-    """Return the figure as an SVG document of its own, text as outlines; the same figure gives the same text."""
+    """Return the figure as an SVG document with text as outlines; the same figure gives the same text."""
     _take_literally(figure)
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
-    # Identifiers are salted anew in every process, and the salt is a global setting; so they are numbered instead.
+    # Identifiers contain a random salt, which is a global setting; they are numbered instead.
     for number, salted in enumerate(dict.fromkeys(re.findall(r'id="([^"]*[0-9a-f]{10})"', text))):
         text = re.sub(rf"(?<=[\"#]){re.escape(salted)}(?=[\")])", f"i{number}", text)
     return text
 
 
 def _take_literally(figure: Figure) -> None:
-    """Let a name with two dollar signs be no formula, as the powers on a logarithmic axis are."""
+    """Show names with two dollar signs literally; only powers on a logarithmic axis are formulas."""
     every = [axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
     powers = {label for axis in every if axis.get_scale() == "log" for label in axis.get_ticklabels(which="both")}
     for text in {*figure.findobj(Text)} - powers:
@@ -123,10 +128,10 @@ def _take_literally(figure: Figure) -> None:
 
 
 def dress(axes: Axes, *, title: str, subtitle: str = "", rules: str = "y") -> None:
-    """Give the Axes its title, quiet spines and faint rules across the value axis ('x', 'y' or '')."""
+    """Set the title, thin spines and a light grid along the value axis ('x', 'y' or '')."""
     font: dict[str, Any] = {"fontsize": TITLE_SIZE, "fontweight": "bold", "color": INK}
     pad = 24 + _LINE * subtitle.count("\n") if subtitle else 10
-    axes.set_title(title, loc="left", y=1.0, pad=pad, **font)  # y: nothing is there to be avoided
+    axes.set_title(title, loc="left", y=1.0, pad=pad, **font)  # y: avoids the search for free space
     if subtitle:
         axes.annotate(
             subtitle,
@@ -148,13 +153,13 @@ def dress(axes: Axes, *, title: str, subtitle: str = "", rules: str = "y") -> No
 
 
 def label(axes: Axes, *, x: str = "", y: str = "") -> None:
-    """Name the axes, with their units in the text."""
+    """Label the axes; the texts contain the units."""
     axes.set_xlabel(x, fontsize=LABEL_SIZE, color=INK, labelpad=6)
     axes.set_ylabel(y, fontsize=LABEL_SIZE, color=INK, labelpad=8)
 
 
 def legend(axes: Axes, *, below: bool = False, columns: int | None = None) -> None:
-    """Show the legend without a frame: where it hides least, or under the axis, in one row or so many columns."""
+    """Show the legend without a frame: at the best place inside, or below the axis in one row or so many columns."""
     entries = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     names = sorted(entries, key=lambda name: _ORDER.index(name) if name in _ORDER else 1)
     handles = [entries[name] for name in names]
@@ -168,7 +173,7 @@ def legend(axes: Axes, *, below: bool = False, columns: int | None = None) -> No
 def place_below(
     axes: Axes, handles: Sequence[Artist], names: Sequence[str] | None = None, columns: int | None = None
 ) -> None:
-    """Show these under the axis, under their own labels unless named, in one row or so many columns."""
+    """Show a legend of these handles below the axis, in one row or so many columns; names replace their labels."""
     axes.legend(
         handles,
         names or [str(handle.get_label()) for handle in handles],
@@ -183,7 +188,7 @@ def place_below(
 
 
 def in_margin(axes: Axes, row: float, points: float, text: str, colour: str, **font: Any) -> None:
-    """Write a text to the right of a row, so many points above its middle."""
+    """Write a text to the right of a row, so many points above its centre."""
     axes.annotate(
         text,
         xy=(1, row),
@@ -198,10 +203,10 @@ def in_margin(axes: Axes, row: float, points: float, text: str, colour: str, **f
 
 
 def separate_thousands(axes: Axes, *sides: str, unit: str = "") -> None:
-    """Write the ticks of the given sides ('x', 'y') with thousands separators, on x dates where the unit is of dates."""
+    """Format ticks of the sides ('x', 'y') with thousands separators; on x as dates for a date attribute."""
     for side in sides:
         axis = axes.xaxis if side == "x" else axes.yaxis
-        if side == "x" and unit == dates.DAYS:  # matplotlib's own numbers of dates
+        if side == "x" and unit == dates.DAYS:  # the same day numbers as matplotlib's
             places = AutoDateLocator(minticks=4, maxticks=7)  # type: ignore[no-untyped-call]
             axis.set_major_locator(places)
             axis.set_major_formatter(ConciseDateFormatter(places, show_offset=False))  # type: ignore[no-untyped-call]
@@ -210,12 +215,12 @@ def separate_thousands(axes: Axes, *sides: str, unit: str = "") -> None:
 
 
 def with_unit(attribute: str, unit: str) -> str:
-    """Return the name of an axis: the attribute's with its unit, of dates without."""
+    """Return the label of an axis: the attribute's name with its unit, without a unit for dates."""
     return f"{attribute} ({unit})" if unit and unit != dates.DAYS else attribute
 
 
 def refusal(axes: Axes, row: float, note: str, reason: str) -> None:
-    """Write beside a row that it has no number, and in it why, on two lines at most."""
+    """Write a note next to a row without an estimate, and the reason in it, on at most two lines."""
     in_margin(axes, row, 0, note, FAINT, fontstyle="italic")
     axes.text(
         sum(axes.get_xlim()) / 2,
@@ -230,7 +235,7 @@ def refusal(axes: Axes, row: float, note: str, reason: str) -> None:
 
 
 def only(frame: pd.DataFrame, column: str) -> str:
-    """Return the one value of a column, '' where the frame has no such column; ValueError where values differ."""
+    """Return the only value of a column, '' without the column; raises ValueError if values differ."""
     if column not in frame.columns or frame.empty:
         return ""
     values = frame[column].unique()
@@ -248,20 +253,20 @@ def need(frame: pd.DataFrame, columns: Sequence[str]) -> None:
 
 
 def share_of(frame: pd.DataFrame, word: str, kind: str = "") -> str:
-    """Return the interval's name with its confidence, such as "95 % interval", after what kind it is, if any."""
+    """Return the interval's name with its kind and confidence, such as "simultaneous 95 % interval"."""
     confidence = only(frame, "confidence")
     return " ".join(filter(None, (kind, f"{100 * float(confidence):.4g} %" if confidence else "", word)))
 
 
-_AT_ONCE = {  # estimator -> how the band that it makes is drawn and called
-    "bias_aware": ((0, (1, 1.2)), "all at once, as smooth as assumed"),
-    "distribution_free": ((0, (4, 1.5, 1, 1.5)), "all at once, any law"),
+_SIMULTANEOUS = {  # estimator -> line style and name of its band
+    "bias_aware": ((0, (1, 1.2)), "simultaneous, assumed smoothness"),
+    "distribution_free": ((0, (4, 1.5, 1, 1.5)), "simultaneous, distribution-free"),
 }
 
 
 def outline(axes: Axes, frame: pd.DataFrame, estimator: str, ends: tuple[str, str], scale: float = 1.0) -> None:
-    """Draw the ends of a band that holds at once, columns ESTIMATOR_END over x, where the frame has them."""
-    line, words = _AT_ONCE[estimator]
+    """Draw the limits of a simultaneous band, columns ESTIMATOR_END over x, if the frame has them."""
+    line, words = _SIMULTANEOUS[estimator]
     for end, label in zip(ends, (words, None), strict=True):
         column = f"{estimator}_{end}"
         if column in frame and frame[column].notna().any():
@@ -269,11 +274,10 @@ def outline(axes: Axes, frame: pd.DataFrame, estimator: str, ends: tuple[str, st
 
 
 def about(frame: pd.DataFrame, *, interval: str, kind: str = "") -> str:
-    """Return the subtitle: whom the rows are about, how they were estimated, and what the interval promises."""
-    given, estimator = only(frame, "given"), only(frame, "estimator")
+    """Return the subtitle: the group, the estimator and the confidence of the interval."""
     parts = [
-        whose(given),
-        in_words(estimator),
+        whose(only(frame, "given")),
+        in_words(only(frame, "estimator")),
         share_of(frame, interval, kind) if only(frame, "confidence") else "",
     ]
     return "  ·  ".join(part for part in parts if part)

@@ -1,4 +1,4 @@
-"""True values of simulated respondents: beside the rows that pictures are drawn of, and as a picture of dry runs."""
+"""True values of simulated clients: joined to the rows of pictures, and a picture of dry runs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NAME_WIDTH = 34  # characters of a quantity on one line
 
 
 def beside_truth(rows: pd.DataFrame, truths: pd.DataFrame | None) -> pd.DataFrame:
-    """Return the rows of any table of one attribute with a column `truth`, where somebody knows.
+    """Return the rows of a table of one attribute with a column `truth`, if true values are known.
 
-    truths: rows of `truths` of that attribute, at most.  Of `comparisons` the truth is that of the difference.
+    truths: rows of `truths` of that attribute.  For `comparisons` it is the true difference.
     """
     if truths is None or truths.empty or rows.empty:
         return rows
@@ -25,18 +25,18 @@ def beside_truth(rows: pd.DataFrame, truths: pd.DataFrame | None) -> pd.DataFram
         curve = truths[truths["quantity"] == "density"].rename(columns={"value": "truth"})
         return rows.merge(curve[["given", "x", "truth"]], how="left", on=["given", "x"])
     if "category" in rows:
-        return rows.assign(truth=_of(rows["given"], "frequency(" + rows["category"] + ")", truths))
+        return rows.assign(truth=_values(rows["given"], "frequency(" + rows["category"] + ")", truths))
     if "functional" not in rows:
         return rows
-    truth = _of(rows["given"], rows["functional"], truths)
+    truth = _values(rows["given"], rows["functional"], truths)
     if "other_given" in rows:
-        truth = truth - _of(rows["other_given"], rows["functional"], truths)
+        truth = truth - _values(rows["other_given"], rows["functional"], truths)
     return rows.assign(truth=truth)
 
 
-def _of(given: pd.Series, quantity: pd.Series, truths: pd.DataFrame) -> np.ndarray:
+def _values(group: pd.Series, quantity: pd.Series, truths: pd.DataFrame) -> np.ndarray:
     values = truths[truths["x"].isna()].set_index(["given", "quantity"])["value"]
-    return values.reindex(pd.MultiIndex.from_arrays([given, quantity])).to_numpy(float)
+    return values.reindex(pd.MultiIndex.from_arrays([group, quantity])).to_numpy(float)
 
 
 def plot_dry_runs(rounds: pd.DataFrame, axes: Axes, *, title: str = "", subtitle: str = "") -> Axes:

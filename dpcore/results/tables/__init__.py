@@ -7,5 +7,5 @@ Modules:
     largest_categories: the largest categories, with intervals valid after selection
     round_tables: every table of a round: estimates, budgets, truths
     simultaneous_bands: curves with simultaneous bands
-    spending: what clients have spent, as far as a collector knows
+    spending: epsilon spent by clients, from the tokens in their reports
 """

@@ -1,9 +1,9 @@
-"""What has changed since an earlier round, and how groups differ: rows of `comparisons` and their verdict.
+"""Changes since an earlier round and differences between groups: rows of `comparisons` with their verdicts.
 
-A row's interval is pointwise: it alone holds with its confidence.  Of a hundred rows a few exclude zero by chance, so whether
-anything `differs` is judged of all rows of two runs at once.  With A attributes and m rows of one of them, its rows differ
-where they lie more than z(c^(1/(A m))) standard errors from zero: where nothing has changed, no row does with probability c at
-least, however the errors are correlated [Sidak1967], and an attribute of ten thousand categories does not dull the others.
+A row's interval is pointwise.  Of a hundred rows a few exclude zero by chance, so `differs` is a simultaneous test over all
+rows of two runs.  With A attributes and m rows of an attribute, a row differs if it is more than z(c^(1/(A m))) standard errors
+from zero.  If nothing has changed, no row differs with probability at least c for any correlation of the errors [Sidak1967].
+The correction is by attribute, so an attribute with ten thousand categories does not reduce the power for others.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from dpcore.results.tables.functional_rows import result_of
 from dpcore.results.text.phrases import records
 
 CERTAINTY = (
-    0.99  # of all verdicts of two runs at once: where nothing changes, a daily round calls once in a hundred days
+    0.99  # simultaneous confidence for all rows of two runs: a daily round has one false alarm in a hundred days
 )
-NAMED = 3  # differences that a check's detail names
+NAMED = 3  # differences that the detail of a check lists
 _KEY = ["attribute", "given", "functional"]
 _NUMBERS = ["difference", "standard_error", "correlation", "confidence", "low", "high", "deviations"]
 _COLUMNS = ["other_run_id", "attribute", "given", "other_given", "functional", *_NUMBERS, "reason"]
@@ -40,10 +40,10 @@ _PREFIX = "drift("
 
 
 def between_rounds(now: pd.DataFrame, before: pd.DataFrame, remark: str | None = None) -> pd.DataFrame:
-    """Return the rows of `comparisons` of a round and an earlier one: every number that both have, of everyone and of groups.
+    """Return the rows of `comparisons` between a round and an earlier one, for every functional that both have.
 
-    now, before: one row per attribute, group and functional, or frequency(CATEGORY), whose estimate is then the unbiased share;
-    before with its run_id.  remark: what there is to be said of all differences.
+    now, before: one row per attribute, group and functional, or frequency(CATEGORY) with the unbiased proportion as estimate;
+    before with its run_id.  remark: a remark on all differences.
     """
     earlier = {tuple(row[name] for name in _KEY): row for row in records(before)}
     rows = []
@@ -59,10 +59,10 @@ def between_rounds(now: pd.DataFrame, before: pd.DataFrame, remark: str | None =
 
 
 def judge(now: pd.DataFrame, before: pd.DataFrame, groups: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return a landed run's rows of `comparisons` with the round before it, and the `checks` that depend on them.
+    """Return a landed run's rows of `comparisons` with the previous round, and the `checks` that depend on them.
 
-    now, before: as `warehouse.landing.landing` hands them over, before empty where there is no earlier round.  groups: the
-    run's rows of `comparisons` with itself.
+    now, before: from `warehouse.landing.landing`; before is empty without an earlier round.  groups: the run's rows of
+    `comparisons` between its own groups.
     """
     changes = between_rounds(now, before, _remark(now, before))
     drift = drift_checks(changes, str(before["round"].iloc[0]) if len(before) else "")
@@ -71,23 +71,21 @@ def judge(now: pd.DataFrame, before: pd.DataFrame, groups: pd.DataFrame) -> tupl
 
 
 def _remark(now: pd.DataFrame, before: pd.DataFrame) -> str | None:
-    """What there is to be said of every difference from the earlier round; both with source and seed."""
+    """A remark on all differences from the earlier round; both frames have source and seed."""
     if not len(now) or not len(before):
         return None
     source, seed = now["source"].iloc[0], now["seed"].iloc[0]
     if source == "simulated" and seed == before["seed"].iloc[0]:
-        return f"both rounds are simulated with seed {seed}: the same people, whose errors are not independent"
+        return f"both rounds are simulated with seed {seed}: they have the same clients and dependent errors"
     if source == "reports":
-        return (
-            "the rounds are counted as independent; memoised reports, which repeat, are correlated by an unknown amount"
-        )
+        return "assumes independent rounds; memoized reports repeat and cause an unknown positive correlation"
     return None
 
 
 def between_groups(round_: Round, run_id: str) -> pd.DataFrame:
-    """Return the rows of `comparisons` of a round with itself: every two groups of one attribute that both have an estimate.
+    """Return the rows of `comparisons` within a round: all pairs of groups of one attribute with estimates.
 
-    They are made of the same reports, so their errors are correlated; how that was counted stands in each row.
+    The groups share reports, so their errors are correlated; each row has the correlation that its interval uses.
     """
     return _judged([row for left, right in _pairs(round_) for row in _of_pair(left, right, run_id)])
 
@@ -128,7 +126,7 @@ def _judged(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
 
 
 def _limits(frame: pd.DataFrame) -> dict[str, float]:
-    """Attribute -> the deviations beyond which its rows differ; without the attributes all of whose rows were refused."""
+    """Attribute -> critical value of the deviations of its rows; attributes without any difference are left out."""
     counted = frame.loc[frame["difference"].notna(), "attribute"].value_counts()
     return {
         str(name): simultaneous_deviations(CERTAINTY, len(counted) * int(number)) for name, number in counted.items()
@@ -136,10 +134,10 @@ def _limits(frame: pd.DataFrame) -> dict[str, float]:
 
 
 def drift_checks(frame: pd.DataFrame, round_: str) -> pd.DataFrame:
-    """Return the rows of `checks` that say of each attribute whether it has moved since the round of that name.
+    """Return the checks of drift: one row of `checks` per attribute, whether it has changed since the round of that name.
 
-    frame: as `between_rounds` makes it.  observed: the deviations of the difference furthest from zero; threshold: what no
-    difference of the round exceeds by chance, with CERTAINTY.
+    frame: from `between_rounds`.  observed: the largest deviations of a difference from zero; threshold: the critical value
+    with simultaneous confidence `CERTAINTY`.
     """
     rows = []
     for attribute, limit in _limits(frame).items():
@@ -148,7 +146,7 @@ def drift_checks(frame: pd.DataFrame, round_: str) -> pd.DataFrame:
         moved = records(own[own["differs"]])
         examples = [f"{of_group(row['functional'], row['given'])} {row['difference']:+.4g}" for row in moved[:NAMED]]
         examples += ["..."] * (len(moved) > NAMED)
-        detail = f"{len(moved)} of {len(own)} differences from round {round_} are more than chance explains"
+        detail = f"{len(moved)} of {len(own)} differences from round {round_} are statistically significant"
         detail += ": " * bool(examples) + ", ".join(examples)
         rows.append(Check(f"{_PREFIX}{attribute})", not moved, float(own["deviations"].iloc[0]), limit, detail))
     return frame_of(rows)

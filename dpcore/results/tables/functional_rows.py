@@ -1,4 +1,4 @@
-"""A number with its interval as a row of a table, and back."""
+"""Conversion between functional estimates and rows of tables."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _ALIKE = ("functional", "kind", "plug_in", "standard_error", "confidence", "low"
 
 
 def row_of(result: FunctionalEstimate) -> dict[str, Any]:
-    """Return what tables hold of a number: the columns of `functionals` that do not say whose it is."""
+    """Return the columns of `functionals` for an estimate, without attribute, estimator and group."""
     return {"estimate": result.value} | {name: getattr(result, name) for name in _ALIKE}
 
 
 def result_of(row: Mapping[str, Any]) -> FunctionalEstimate:
-    """Return the number that a row of `functionals` holds, null values as None."""
+    """Return the estimate of a row of `functionals`, with None for null."""
     return FunctionalEstimate(value=row["estimate"], **{name: row[name] for name in _ALIKE})

@@ -1,8 +1,8 @@
-"""The largest of many categories, as a table or a picture lists them: with intervals that hold for what was selected.
+"""The largest of many categories, with intervals that are valid after the selection.
 
-Of more than `SHOWN` categories a list shows those with the largest estimates.  Its intervals are the simultaneous ones of all
-categories (`FrequencyEstimate.simultaneous`).  The interval of a single category, which `frequencies.low` and `high` have, is
-for a category that was named before the estimates were seen.
+With more than `SHOWN` categories, a table or picture lists those with the largest estimates.  Its intervals are simultaneous
+for all categories (`FrequencyEstimate.simultaneous`).  The intervals in `frequencies.low` and `high` are for a category that
+was chosen before the estimates were seen.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ _UNADJUSTED = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Listed:
-    """Rows of `frequencies` as they are listed; low and high are the simultaneous bounds where categories were selected.
+    """Listed rows of `frequencies`; low and high are simultaneous limits if categories were selected.
 
-    rows: of everyone or of groups, in their own order.  categories: how many exist.  confidence: of the intervals, in words.
-    is_selection: whether only the largest are listed.  is_simultaneous: whether the intervals of a selection hold for it.
-    significant: how many shares, of all categories and groups, differ significantly from an equal share.
+    rows: for all clients or for groups, in their own order.  categories: their total number.  confidence: of the intervals, in
+    words.  is_selection: whether only the largest are listed.  is_simultaneous: whether the intervals account for the
+    selection. significant: number of proportions, over all categories and groups, that differ significantly from an equal
+    proportion.
     """
 
     rows: pd.DataFrame
@@ -39,24 +40,24 @@ class Listed:
 
     @property
     def kind(self) -> str:
-        """What distinguishes the intervals from those of single categories; '' where nothing does."""
+        """'simultaneous' or ''."""
         return "simultaneous" if self.is_simultaneous else ""
 
     @property
     def interval(self) -> str:
-        """What the intervals are called, such as 'simultaneous 95 % interval'."""
+        """Name of the intervals, such as 'simultaneous 95 % interval'."""
         return " ".join(filter(None, (self.kind, self.confidence, "interval")))
 
     @property
     def note(self) -> str:
-        """What the list does not show, in a few words; '' where there is nothing to say."""
+        """A short remark on the list, or ''."""
         if self.is_selection and not self.is_simultaneous:
             return "intervals do not account for the selection"
         return "none differs significantly from an equal share" if self.is_simultaneous and not self.significant else ""
 
     @property
     def sentence(self) -> str:
-        """What holds for a list of the largest; '' where all categories are listed."""
+        """A sentence on the selection and its intervals; '' if all categories are listed."""
         if not self.is_selection:
             return ""
         shown, groups = self.rows["category"].nunique(), self.rows["given"].nunique()
@@ -74,9 +75,9 @@ class Listed:
 
 
 def listed(rows: pd.DataFrame) -> Listed:
-    """Return the rows that a table lists: the largest categories; of a number with more than a few values, silence alone.
+    """Return the rows that a table lists: the largest categories; for a numeric attribute with many values, nonresponse only.
 
-    rows: of `frequencies`, of one attribute and estimator; of groups, the categories are the largest of the first one.
+    rows: of `frequencies`, for one attribute and estimator; for groups, the largest categories of the first group.
     """
     categories = len(_first_group(rows))
     if categories > FEW_VALUES and is_law(rows).all():
@@ -85,7 +86,7 @@ def listed(rows: pd.DataFrame) -> Listed:
 
 
 def largest_shares(rows: pd.DataFrame) -> Listed:
-    """Return the rows of the largest categories, or all rows where a list has room for them; rows: as for `listed`."""
+    """Return the rows of the largest categories, or all rows if there are at most `SHOWN`; rows: as for `listed`."""
     first = _first_group(rows)
     shown, confidence = largest(first), confidence_of(rows["confidence"])
     if len(shown) == len(first):
@@ -93,7 +94,7 @@ def largest_shares(rows: pd.DataFrame) -> Listed:
     selected = rows[rows["category"].isin(shown["category"])]
     if not (set(_BOUNDS) <= set(rows) and rows[_BOUNDS].notna().all(axis=None)):
         return Listed(rows=selected, categories=len(first), confidence=confidence, is_selection=True)
-    groups = (rows.loc[rows["given"] == given, _BOUNDS].to_numpy(float).T for given in rows["given"].unique())
+    groups = (rows.loc[rows["given"] == group, _BOUNDS].to_numpy(float).T for group in rows["given"].unique())
     significant = sum(int(differs_from_equal(low, high).sum()) for low, high in groups)
     return Listed(
         rows=selected.assign(low=selected["simultaneous_low"], high=selected["simultaneous_high"]),
@@ -106,7 +107,7 @@ def largest_shares(rows: pd.DataFrame) -> Listed:
 
 
 def _first_group(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the first group, or of everyone."""
+    """The rows of the first group, or for all clients."""
     return rows[rows["given"] == rows["given"].iloc[0]] if "given" in rows and len(rows) else rows
 
 
@@ -117,6 +118,6 @@ def by_category(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def confidence_of(column: pd.Series) -> str:
-    """Return the one confidence of a table's intervals as a percentage; '' where they differ or there are none."""
+    """Return the common confidence of a table's intervals as a percentage; '' if they differ or there are none."""
     confidences = column.dropna().unique()
     return f"{100 * float(confidences[0]):.4g} %" if len(confidences) == 1 else ""

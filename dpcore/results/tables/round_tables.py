@@ -1,7 +1,4 @@
-"""A round as tables: one frame for each table of the warehouse, built from estimates and, for simulated people, the truth.
-
-No estimation happens here and no file is touched.
-"""
+"""A round as tables: one frame for each table of the warehouse, from estimates and the true values of simulated clients."""
 
 from __future__ import annotations
 
@@ -31,10 +28,10 @@ from dpcore.protocol.syntax.keys import PLANE
 from dpcore.results.checks.round_checks import checks, every_estimate
 from dpcore.results.tables.functional_rows import NUMBERS, row_of
 from dpcore.results.tables.joint_tables import joint_tables
-from dpcore.results.tables.simultaneous_bands import bands_at_once
-from dpcore.results.tables.spending import Known, states
+from dpcore.results.tables.simultaneous_bands import simultaneous_bands
+from dpcore.results.tables.spending import TokenCharges, states
 
-POINTS = 201  # of a landed density; lines drawn through them look smooth on any screen
+POINTS = 201  # grid points of a landed density, enough for a smooth line on any screen
 _CURVES = ("density", "cdf")  # in `sensitivities`
 _OWN = ("own_variance_none", "own_variance_all")  # in `attributes`
 
@@ -44,9 +41,8 @@ def tables_of(
 ) -> dict[str, pd.DataFrame]:
     """Return the frames of a round, without run_id: table -> frame.
 
-    population: the simulated people's, whose truth then lands too.  rehearsal: real records were privatized with a known
-    seed, which the check `secure_randomness` then says.  parts: the aggregates of batches, as they came, which are checked for
-    having one law.
+    population: of simulated clients, for the table `truths`.  rehearsal: whether real records were privatized with a known
+    seed, for the check `secure_randomness`.  parts: the aggregates of batches in order of arrival, for the check `homogeneity`.
     """
     tables = {
         **scheme_tables(round_.aggregate.scheme),
@@ -104,14 +100,14 @@ def scheme_tables(scheme: Scheme) -> dict[str, pd.DataFrame]:
 
 
 def _own_variances(attribute: Attribute) -> dict[str, float | None]:
-    """What `share_of` needs; of categories that are alike, so that two numbers say how the errors of all hang together."""
+    """Variances for the macro `share_of`; exchangeable categories have a covariance with two parameters."""
     model = attribute.mechanism.model()
-    told = model.own_variances if isinstance(model, ScoreSums) and model.contrast > 0 else (None, None)
-    return dict(zip(_OWN, told, strict=True))
+    variances = model.own_variances if isinstance(model, ScoreSums) and model.contrast > 0 else (None, None)
+    return dict(zip(_OWN, variances, strict=True))
 
 
 def _frame(rows: Sequence[Any], columns: str = "", **types: str) -> pd.DataFrame:
-    """The rows, mappings or tuples of these columns; types: of columns that would have none where all are null."""
+    """A frame of rows, mappings or tuples of these columns; types: of columns that can be null in all rows."""
     return pd.DataFrame(rows, columns=columns.split() or None).astype(types) if rows else pd.DataFrame()
 
 
@@ -132,16 +128,16 @@ def _aggregates(round_: Round) -> pd.DataFrame:
 
 
 def _labels(round_: Round) -> pd.DataFrame:
-    """Each category of each label, and how many reports have it, where that may be seen."""
+    """The categories of all labels, with their numbers of reports if these may be published."""
     scheme = round_.aggregate.scheme
     seen = {
         group: alone.n
         for (_, group), alone in round_.labelled.items()
         if all((name, group) in round_.labelled or not alone.reports(name) for name in scheme.attributes)
     }
-    known = round_.margins.by_category() if round_.margins is not None else {}
+    population = round_.margins.by_category() if round_.margins is not None else {}
     rows = [
-        (label, category, position, seen.get(Group(label, category)), known.get((label, category)))
+        (label, category, position, seen.get(Group(label, category)), population.get((label, category)))
         for label, held in scheme.labels.items()
         for position, category in enumerate(held.categories)
     ]
@@ -149,7 +145,7 @@ def _labels(round_: Round) -> pd.DataFrame:
 
 
 def _weights(round_: Round) -> pd.DataFrame:
-    """What weighting by known totals costs each attribute."""
+    """Design effect of weighting by population totals, for each attribute."""
     weights, held = round_.weights, round_.aggregate.labelled
     if weights is None or held is None:
         return pd.DataFrame()
@@ -158,7 +154,7 @@ def _weights(round_: Round) -> pd.DataFrame:
         if group.group.attribute == WEIGHTED and group.estimate is not None:
             name, counts = group.attribute, held.answered[group.attribute]
             n, total, square = counts.sum(), weights.values @ counts, weights.values**2 @ counts
-            effect = round(n * square / total**2, 2)  # more digits would tell counts
+            effect = round(n * square / total**2, 2)  # more digits would reveal counts of small categories
             rows.append((name, ",".join(weights.labels), int(n), round(n / effect, -1), effect))
     return _frame(rows, "attribute labels reports effective_n design_effect")
 
@@ -169,8 +165,8 @@ def _frequencies(round_: Round) -> pd.DataFrame:
 
 def _densities(round_: Round) -> pd.DataFrame:
     own = _stack(round_, DensityEstimate, lambda estimate: estimate.to_frame(POINTS))
-    said = list(bands_at_once(round_, POINTS))
-    return pd.concat([own, *said], ignore_index=True) if said else own
+    bands = list(simultaneous_bands(round_, POINTS))
+    return pd.concat([own, *bands], ignore_index=True) if bands else own
 
 
 def _stack(round_: Round, kind: type, frame_of: Any) -> pd.DataFrame:
@@ -196,24 +192,25 @@ def _functionals(round_: Round) -> pd.DataFrame:
 
 
 def _sensitivities(round_: Round) -> pd.DataFrame:
-    """How far malicious clients can have moved each number, and the curves where they are most exposed; where known."""
+    """Sensitivity to malicious reports of each functional, and of the curves at their most sensitive point."""
     asked = [(estimate, round_.functionals[name]) for name, estimate in round_.estimates.items()]
     asked += [(group.estimate, group.functionals) for group in round_.groups if group.estimate is not None]
     rows: list[tuple[Any, ...]] = []
     for estimate, results in asked:
-        who = (estimate.attribute, estimate.estimator, estimate.given)
+        key = (estimate.attribute, estimate.estimator, estimate.given)
         if isinstance(estimate, FrequencyEstimate) and estimate.sensitivities is not None:
             moves = zip(estimate.categories, estimate.sensitivities, strict=True)
             exact = estimate.exposure is not None and estimate.exposure.is_constant
-            rows += [(*who, f"frequency({category})", float(moved), exact) for category, moved in moves]
+            rows += [(*key, f"frequency({category})", float(moved), exact) for category, moved in moves]
         if isinstance(estimate, DensityEstimate):
             along = estimate.curve_sensitivity(np.linspace(estimate.density.lower, estimate.density.upper, POINTS))
-            rows += [(*who, name, float(curve.max()), False) for name, curve in zip(_CURVES, along or (), strict=False)]
-        told = {one.functional: estimate.sensitivity(parse(one.functional)) for one in results if not one.is_refused}
+            rows += [(*key, name, float(curve.max()), False) for name, curve in zip(_CURVES, along or (), strict=False)]
+        available = [result.functional for result in results if not result.is_refused]
+        shifts = {name: estimate.sensitivity(parse(name)) for name in available}
         rows += [
-            (*who, name, moved.value, moved.is_exact)
-            for name, moved in told.items()
-            if moved is not None and math.isfinite(moved.value)
+            (*key, name, shift.value, shift.is_exact)
+            for name, shift in shifts.items()
+            if shift is not None and math.isfinite(shift.value)
         ]
     return _frame(rows, "attribute estimator given number sensitivity is_exact")
 
@@ -229,8 +226,8 @@ def _levels(round_: Round) -> pd.DataFrame:
 
 
 def _budgets(round_: Round) -> pd.DataFrame:
-    """What is promised and charged; what tokens show of it is known of collected reports only (`spending`)."""
-    unknown = dict.fromkeys(column.name for column in fields(Known))
+    """Stated and certified budgets with their charges; charges by token are added for collected reports (`spending`)."""
+    unknown = dict.fromkeys(column.name for column in fields(TokenCharges))
     rows = [
         {
             "attribute": name,
@@ -255,7 +252,7 @@ def _rejects(round_: Round) -> pd.DataFrame:
 
 
 def truths(round_: Round, population: Any) -> pd.DataFrame:
-    """Return what is true of the population, in the rows of `truths`: densities, frequencies and functionals."""
+    """Return the rows of `truths`: densities, frequencies and functionals of the population."""
     rows: list[tuple[Any, ...]] = []
     for name, attribute in round_.aggregate.scheme.attributes.items():
         estimated = [result.functional for result in round_.functionals.get(name, ())]
@@ -266,38 +263,38 @@ def truths(round_: Round, population: Any) -> pd.DataFrame:
         attribute = scheme.attributes[group.attribute]
         asked = list(dict.fromkeys([*attribute.functionals, *(result.functional for result in group.functionals)]))
         try:
-            whom = _whom(scheme, population, group.group)
-            rows += list(_truth_rows(attribute, asked, population, group.estimate, group.given, whom))
+            members = _members(scheme, population, group.group)
+            rows += list(_truth_rows(attribute, asked, population, group.estimate, group.given, members))
         except SchemeError:
-            continue  # nobody simulated has that category, so that nothing is true of them
+            continue  # no simulated client has that category, so the group has no true values
     return _frame(rows, "attribute given quantity x value")
 
 
 def _truth_rows(
-    attribute: Attribute, asked: list[str], population: Any, estimate: Any, given: str, whom: Any = None
+    attribute: Attribute, asked: list[str], population: Any, estimate: Any, group: str, members: Any = None
 ) -> Iterator[tuple[Any, ...]]:
     name = attribute.name
     if attribute.kind == PLANE:
-        return  # no law of one number, and no estimate to be true
+        return  # a joint attribute has no estimates of its own
     if attribute.has_density:
-        yield from _numeric_truths(attribute, asked, population.truth(name, whom), estimate, given)
-        silent = getattr(population, "nonresponse", {}).get(name, 0.0)
-        yield from ((name, given, f"frequency({category})", None, silent) for category in attribute.categories)
+        yield from _numeric_truths(attribute, asked, population.truth(name, members), estimate, group)
+        nonresponse = getattr(population, "nonresponse", {}).get(name, 0.0)
+        yield from ((name, group, f"frequency({category})", None, nonresponse) for category in attribute.categories)
     else:
-        probabilities = category_law(attribute, population, whom)
+        probabilities = category_law(attribute, population, members)
         for category, value in zip(attribute.categories, probabilities, strict=True):
-            yield name, given, f"frequency({category})", None, float(value)
+            yield name, group, f"frequency({category})", None, float(value)
         numbers = np.asarray(attribute.values or ())
         answered = probabilities[: len(numbers)] / max(probabilities[: len(numbers)].sum(), np.finfo(float).tiny)
         for text in asked:
             functional = parse(text)
-            yield name, given, str(functional), None, functional.of_probabilities(answered, numbers)
+            yield name, group, str(functional), None, functional.of_probabilities(answered, numbers)
 
 
-def _whom(scheme: Scheme, population: Any, group: Group) -> Any:
-    """Who is in a group, as a population knows it: by name or, of a number's range, by the shares its own groups have there."""
+def _members(scheme: Scheme, population: Any, group: Group) -> Any:
+    """A group as a population describes it: its name or, for a numeric range, the proportions of the population's groups."""
     if group.attribute not in scheme.reported:
-        raise SchemeError("no population knows of weights")
+        raise SchemeError("weights: a simulated population has none")
     attribute = scheme.reported[group.attribute]
     if attribute.bins is None:
         return str(group)
@@ -306,23 +303,25 @@ def _whom(scheme: Scheme, population: Any, group: Group) -> Any:
         own: weight * category_law(attribute, population, own)[place] for own, weight in population.weights.items()
     }
     if not any(joint.values()):
-        raise SchemeError(f"nobody in population {population.name!r} is of {str(group)!r}")
+        raise SchemeError(f"population {population.name!r}: no client in group {str(group)!r}")
     return {own: share / sum(joint.values()) for own, share in joint.items()}
 
 
 def _numeric_truths(
-    attribute: Attribute, asked: list[str], truth: Any, estimate: Any, given: str
+    attribute: Attribute, asked: list[str], truth: Any, estimate: Any, group: str
 ) -> Iterator[tuple[Any, ...]]:
     name, truth = attribute.name, truth.clipped(attribute.lower, attribute.upper)
     points = truth if hasattr(truth, "probabilities") else None
     if estimate is not None and points is None:
         x = estimate.to_frame(POINTS)["x"].to_numpy()
         for point, value in zip(x, truth.pdf(x), strict=True):
-            yield name, given, "density", float(point), float(value)
+            yield name, group, "density", float(point), float(value)
     for text in asked:
         functional = parse(text)
-        with suppress(SchemeError):  # of what a distribution of points, or without derivatives, does not have
+        with suppress(
+            SchemeError
+        ):  # functionals that a discrete distribution, or one without derivatives, does not have
             value = (
                 functional.of_probabilities(points.probabilities, points.values) if points else functional.value(truth)
             )
-            yield name, given, str(functional), None, value
+            yield name, group, str(functional), None, value

@@ -1,4 +1,4 @@
-"""Curves once more, with bands that hold all their points at once for the laws that a scheme names."""
+"""Curves with simultaneous bands, under the conditions that a scheme names."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dpcore.estimation.functional_estimate import BIAS_AWARE, DISTRIBUTION_FREE
 from dpcore.pipeline import Round
 
 
-def bands_at_once(round_: Round, points: int) -> Iterator[pd.DataFrame]:
-    """Yield rows of `densities` on so many points: of densities as smooth as is assumed, and whatever the law."""
+def simultaneous_bands(round_: Round, points: int) -> Iterator[pd.DataFrame]:
+    """Yield rows of `densities` on so many points: bands under the assumed smoothness, and distribution-free bands."""
     attributes = round_.aggregate.scheme.attributes
     named: list[tuple[str, str, dict[str, Any]]] = [
         *((name, BIAS_AWARE, {"second_derivative": float(attributes[name].assume or 0)}) for name in round_.assumed),
@@ -22,8 +22,8 @@ def bands_at_once(round_: Round, points: int) -> Iterator[pd.DataFrame]:
     ]
     for name, estimator, laws in named:
         estimate = round_.estimates[name]
-        assert isinstance(estimate, DensityEstimate)  # of which alone schemes name laws
+        assert isinstance(estimate, DensityEstimate)  # schemes have these keys for densities only
         try:
             yield estimate.to_frame(points, **laws).assign(attribute=name, estimator=estimator, given="")
         except NotEstimable:
-            continue  # as its numbers say
+            continue  # the functionals have the reason

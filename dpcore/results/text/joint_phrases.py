@@ -1,4 +1,4 @@
-"""How numbers and tests of two attributes together read, wherever they are shown."""
+"""Joint functionals and tests of two attributes in words."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import pandas as pd
 from dpcore.results.text.phrases import Line, in_words, rounded, separated
 
 _RANGE = re.compile(r"(-?[0-9.]+(?:e[-+]?\d+)?)(?: to (-?[0-9.]+(?:e[-+]?\d+)?))?")
-_SURE = 0.05  # of a p-value, from which on a test sees nothing
-_LEAST = 1e-4  # of a p-value that is printed
+_SIGNIFICANCE = 0.05  # level of the tests
+_LEAST = 1e-4  # smallest p-value that is printed
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two: its name, its unit, and, of a number, its bounds and whether what lies outside counts as the bound."""
+    """One of two attributes: its name, unit and, if numeric, its bounds and whether values are clipped to them."""
 
     name: str
     unit: str = ""
@@ -29,7 +29,7 @@ class Side:
 
     @property
     def words(self) -> str:
-        """Its name as people write it."""
+        """The name in words."""
         return in_words(self.name)
 
     @property
@@ -37,46 +37,46 @@ class Side:
         return self.lower is not None
 
     @property
-    def kept(self) -> str:
-        """What is kept of its values: '' of categories."""
+    def value_range(self) -> str:
+        """The range of its values in words; '' for categories."""
         if self.lower is None or self.upper is None:
             return ""
-        ends = f"{separated(self.lower)} to {separated(self.upper)} {self.unit}".strip()
-        return f"{self.words} is {'clipped to' if self.is_clipped else 'within'} {ends}"
+        bounds = f"{separated(self.lower)} to {separated(self.upper)} {self.unit}".strip()
+        return f"{self.words} {'clipped to' if self.is_clipped else 'within'} {bounds}"
 
     def part(self, part: str) -> str:
-        """A part of it in words: a category, or a range with thousands separators."""
-        ends = self.range(part)
-        return in_words(part) if ends is None else " to ".join(separated(end) for end in dict.fromkeys(ends))
+        """A part of its values in words: a category, or a range with thousands separators."""
+        bounds = self.range(part)
+        return in_words(part) if bounds is None else " to ".join(separated(end) for end in dict.fromkeys(bounds))
 
     def range(self, part: str) -> tuple[float, float] | None:
-        """The ends of a part that is a range of numbers, or one number; None of a category."""
+        """The bounds of a range of numbers or of a single number; None for a category."""
         match = _RANGE.fullmatch(part) if self.is_number else None
         return None if match is None else (float(match[1]), float(match[2] or match[1]))
 
 
 def sides_of(attributes: Sequence[Mapping[str, Any]], canonical: str | None) -> dict[str, Side]:
-    """Return attribute -> how it reads; canonical: the scheme's text, which says what becomes of values outside."""
+    """Return attribute -> side; canonical: the scheme's text, which states whether values are clipped."""
     scheme = tomllib.loads(canonical or "").get("attributes", {})
     sides = {}
     for row in attributes:
         own = scheme.get(row["attribute"], {})
         is_clipped = own.get("outside", "clip") == "clip"
         sides[row["attribute"]] = Side(row["attribute"], row["unit"] or "", row["lower"], row["upper"], is_clipped)
-        for place, column in enumerate(own.get("of", ())):  # asked together: the text alone has what either is
-            ends = [float(own[key][place]) if key in own else None for key in ("lower", "upper")]
-            sides[column] = Side(column, own["units"][place] if "units" in own else "", ends[0], ends[1], is_clipped)
+        for place, column in enumerate(own.get("of", ())):  # parts of a joint attribute are in the scheme's text only
+            lower, upper = (float(own[key][place]) if key in own else None for key in ("lower", "upper"))
+            sides[column] = Side(column, own["units"][place] if "units" in own else "", lower, upper, is_clipped)
     return sides
 
 
 def read_number(row: Mapping[str, Any], first: Side, second: Side) -> Line:
-    """Return how a row of `associations` that is a number reads; its group is the part of the second."""
+    """Return a row of `associations` that is a functional as text; its group is the part of the second attribute."""
     name = str(row["functional"]).partition("(")[0]
     text, unit, factor = {
         "correlation": ("correlation", "", 1.0),
         "rank_correlation": ("rank correlation", "", 1.0),
-        "slope": (f"slope: {first.words} for one more of {second.words}", first.unit, 1.0),
-        "intercept": (f"intercept: the line's {first.words} where {second.words} is 0", first.unit, 1.0),
+        "slope": (f"slope: change of {first.words} per unit of {second.words}", first.unit, 1.0),
+        "intercept": (f"intercept: {first.words} on the line at {second.words} = 0", first.unit, 1.0),
         "conditional_mean": (f"mean {first.words}", first.unit, 1.0),
         "conditional_quantile": (f"median {first.words}", first.unit, 1.0),
         "conditional_probability": (f"share of {first.part(row['first_part'])}", "%", 100.0),
@@ -84,17 +84,17 @@ def read_number(row: Mapping[str, Any], first: Side, second: Side) -> Line:
     value, low, high = (None if pd.isna(row[key]) else factor * row[key] for key in ("estimate", "low", "high"))
     spread = float("nan") if low is None or high is None else high - low
 
-    def told(number: float | None) -> str:
+    def formatted(number: float | None) -> str:
         return "" if number is None else rounded(number, spread, value)
 
     return Line(
-        attribute=f"{first.words} and {second.words}".capitalize(),
+        attribute=f"{first.words} and {second.words}",
         text=text,
         name=str(row["functional"]),
         group=second.part(row["second_part"]) if row["second_part"] else "",
-        estimate=told(value),
-        low=told(low),
-        high=told(high),
+        estimate=formatted(value),
+        low=formatted(low),
+        high=formatted(high),
         unit=unit,
         truth="",
         holds=None,
@@ -104,23 +104,23 @@ def read_number(row: Mapping[str, Any], first: Side, second: Side) -> Line:
 
 
 def read_test(row: Mapping[str, Any], first: Side, second: Side) -> str:
-    """Return a test in a sentence."""
+    """Return a test as a sentence."""
     p = float(row["p_value"])
-    seen = {
+    claim = {
         "independence": (
-            f"{first.words} and {second.words} go together",
-            f"no sign that {first.words} and {second.words} go together",
+            f"the association of {first.words} and {second.words} is significant",
+            f"no significant association of {first.words} and {second.words}",
         ),
         "trend": (
-            f"{first.words} has a trend along {second.words}",
-            f"no sign of a linear trend of {first.words} along {second.words}",
+            f"the linear trend of {first.words} in {second.words} is significant",
+            f"no significant linear trend of {first.words} in {second.words}",
         ),
         "equal_means": (
-            f"the mean of {first.words} is not the same all along {second.words}",
-            f"no sign that the mean of {first.words} changes along {second.words}",
+            f"the mean of {first.words} differs significantly between parts of {second.words}",
+            f"no significant difference in the mean of {first.words} between parts of {second.words}",
         ),
-    }[str(row["functional"])][p >= _SURE]
+    }[str(row["functional"])][p >= _SIGNIFICANCE]
     degrees = int(row["degrees"])
-    told = f"p {'< 0.0001' if p < _LEAST else f'= {p:.2g}'}"
-    told += f", chi-squared {row['statistic']:.1f} on {degrees} degree{'s' if degrees > 1 else ''} of freedom"
-    return f"{seen[:1].upper()}{seen[1:]} ({in_words(str(row['functional']))}: {told})."
+    test = f"p {'< 0.0001' if p < _LEAST else f'= {p:.2g}'}"
+    test += f", chi-squared {row['statistic']:.1f} on {degrees} degree{'s' if degrees > 1 else ''} of freedom"
+    return f"{claim[:1].upper()}{claim[1:]} ({in_words(str(row['functional']))}: {test})."

@@ -1,6 +1,6 @@
-"""How a number reads, wherever it is shown: in words, with its unit, to the digits that its interval leaves standing.
+"""Estimates in words, with units, rounded according to their intervals.
 
-A terminal, a page, Prefect's UI and the margin of a picture all ask here, of rows as they landed.
+The terminal, pages, Prefect's UI and pictures format landed rows with these functions.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from dpcore.functionals import NAMES, Functional, parse
 from dpcore.functionals.group import WEIGHTED, Group
 from dpcore.protocol.domain import dates
 
-MISSING = "missing"  # the category of those who gave no answer
-FEW_VALUES = 12  # of a number whose law is listed value by value
-SHOWN = 30  # categories, or differences, that a table or a picture shows; all of them land
-JUDGED = (  # under a table of differences
-    "yes: more than chance explains, with 99 % confidence in all rows at once; perhaps: by the row's own interval only"
+MISSING = "missing"  # the category of item nonresponse
+FEW_VALUES = 12  # support points up to which a discrete distribution is listed
+SHOWN = 30  # categories or differences in a table or picture; all of them land
+JUDGED = (  # note under a table of differences
+    "yes: significant at 99 % confidence, simultaneously over all rows; perhaps: significant by the row's own interval only"
 )
 _SHARE = "frequency("
-_CURVES: Mapping[str, float | str] = {"density": -1, "cdf": "%"}  # units of what is no number but a curve of them
-_PLACES = ("mean", "quantile(", "trimmed_mean")  # what is a place on the axis, and of dates a date
-_LONG, _SHORT = 1e7, 1e-4  # beyond these a power of ten is easier to read than the digits
+_CURVES: Mapping[str, float | str] = {"density": -1, "cdf": "%"}  # units of the values of curves
+_PLACES = ("mean", "quantile(", "trimmed_mean")  # functionals that are locations: dates for a date attribute
+_LONG, _SHORT = 1e7, 1e-4  # numbers outside this range are printed with a power of ten
 _MORE_DIGITS = 4
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
 class Phrase:
-    """A number in words: what it is, its unit as printed, and by how much the landed value is multiplied for that."""
+    """A functional in words, its printed unit, and the factor from the landed value to that unit."""
 
     text: str
     unit: str = ""
@@ -43,18 +43,18 @@ class Phrase:
 
     @property
     def unit_of_difference(self) -> str:
-        """The unit of how much it has moved."""
+        """The unit of a difference."""
         return {"%": "% points", dates.DAYS: "days"}.get(self.unit, self.unit)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A landed number, or a difference of two, as it reads: every part a text, '' where there is none.
+    """A landed estimate or difference as text; '' for parts that do not exist.
 
-    name: the functional's in tables.  group: whose number it is, of two groups 'rural − urban'; '' for everyone's.
-    holds: whether the interval holds the truth; None where nobody knows.  note: why there is no number.
-    verdict: of a difference: 'yes' where it is more than chance explains in all rows at once, 'perhaps' where its own interval
-    leaves out zero, 'no', or '' where it was refused.
+    name: the functional's name in tables.  group: 'ATTRIBUTE: CATEGORY', 'rural − urban' for two groups, '' for all clients.
+    holds: whether the interval covers the true value; None if unknown.  note: why no estimate is available.
+    verdict: for a difference: 'yes' if it is significant simultaneously over all rows, 'perhaps' if only its own interval
+    excludes zero, 'no', or '' if no difference is available.
     """
 
     attribute: str
@@ -72,7 +72,7 @@ class Line:
 
     @property
     def quantity(self) -> str:
-        """What it is where nothing around it says so."""
+        """The full name of the quantity, for use outside a table."""
         if not is_share(self.name):
             return self.text
         return f"share {self.text}" if self.text.startswith("below ") else f"share of {self.text}"
@@ -84,19 +84,19 @@ class Line:
 
     @property
     def true(self) -> str:
-        """The truth with its unit."""
+        """The true value with its unit."""
         return f"{self.truth} {self.unit}".strip() if self.truth else ""
 
     @property
     def interval(self) -> str:
-        """Both its ends; '' where it has none."""
+        """Both limits; '' without an interval."""
         return f"{self.low} to {self.high}" if self.low and self.high else ""
 
 
 def read(row: Mapping[str, Any], unit: str) -> Line:
-    """Return how a row of `functionals`, `frequencies` or `comparisons` reads, with its `truth` where it has one.
+    """Return a row of `functionals`, `frequencies` or `comparisons` as text, with its `truth` if it has one.
 
-    row: column -> value, None or nan where it is null.  unit: the attribute's.
+    row: column -> value, None or nan for null.  unit: the attribute's.
     """
     row = {key: None if pd.isna(value) else value for key, value in row.items()}
     name = row["functional"] if "functional" in row else f"{_SHARE}{row['category']})"
@@ -110,12 +110,12 @@ def read(row: Mapping[str, Any], unit: str) -> Line:
     estimate = None if value is None else wording.factor * value
     spread = _spread(wording.factor, estimate, low, high, 0.0 if is_difference else truth)
 
-    # A quantile of a number that says which values there are is one of them, and so are the ends of its interval.
+    # A quantile of a discrete distribution, and the limits of its interval, are support points: they are not rounded.
     is_point = name.startswith("quantile(") and row.get("estimator") == "log_linear" and not is_difference
 
     is_date = wording.unit == dates.DAYS and not is_difference
 
-    def told(number: float | None) -> str:
+    def formatted(number: float | None) -> str:
         if number is None:
             return ""
         if is_date:
@@ -125,15 +125,15 @@ def read(row: Mapping[str, Any], unit: str) -> Line:
         return rounded(wording.factor * number, spread, estimate)
 
     return Line(
-        attribute=in_words(row.get("attribute") or "").capitalize(),
+        attribute=in_words(row.get("attribute") or ""),
         text=wording.text,
         name=name,
         group=whose(row.get("given") or "", row.get("other_given")),
-        estimate=("+" if is_difference and value is not None and value > 0 else "") + told(value),
-        low=told(low),
-        high=told(high),
+        estimate=("+" if is_difference and value is not None and value > 0 else "") + formatted(value),
+        low=formatted(low),
+        high=formatted(high),
         unit="" if is_date else wording.unit_of_difference if is_difference else wording.unit,
-        truth=told(truth),
+        truth=formatted(truth),
         holds=holds,
         note=(row.get("reason") or "") if value is None else "",
         verdict=verdict,
@@ -141,7 +141,7 @@ def read(row: Mapping[str, Any], unit: str) -> Line:
 
 
 def verdict_of(row: Mapping[str, Any]) -> str:
-    """Return whether a row of `comparisons` that was not refused is a difference: 'yes', 'perhaps' or 'no'."""
+    """Return whether an available row of `comparisons` is significant: 'yes', 'perhaps' or 'no'."""
     if row.get("differs") is not None and not pd.isna(row["differs"]) and row["differs"]:
         return "yes"
     return "no" if row["low"] <= 0 <= row["high"] else "perhaps"
@@ -150,7 +150,7 @@ def verdict_of(row: Mapping[str, Any]) -> str:
 def _spread(
     factor: float, estimate: float | None, low: float | None, high: float | None, beside: float | None
 ) -> float:
-    """What a number's digits are two of: the interval or, where that leaves a number out and would not show it, less."""
+    """The spread that determines the digits: the interval's, or less if rounding would hide that it excludes `beside`."""
     if low is None or high is None:
         return math.nan
     spread = factor * (high - low)
@@ -165,10 +165,10 @@ def _spread(
 
 
 def rounded(value: float, spread: float, beside: float | None = None) -> str:
-    """Return the number to two significant digits of its spread: what the interval leaves standing.
+    """Return the number rounded to two significant digits of its spread.
 
-    Without a spread above zero and finite, a hundredth of the value stands in for it.
-    beside: the estimate, of an end of its interval or of a truth, which then has the same power of ten or none.
+    A spread that is not positive and finite is replaced by a hundredth of the value.
+    beside: the estimate, for a limit or a true value, so that both are printed with the same power of ten.
     """
     if not math.isfinite(value):
         return "–"
@@ -187,19 +187,19 @@ def rounded(value: float, spread: float, beside: float | None = None) -> str:
 
 
 def separated(value: float) -> str:
-    """Return the number with thousands separators and a true minus sign, without needless digits."""
-    return f"{value + 0.0:,.10g}".replace("-", "−")  # nothing is −0
+    """Return the number with thousands separators and a true minus sign, to at most 10 digits."""
+    return f"{value + 0.0:,.10g}".replace("-", "−")  # + 0.0 removes the sign of −0
 
 
 def in_words(name: str) -> str:
-    """Return a name of the scheme as people write it: urban_rural becomes urban rural."""
+    """Return a name of the scheme with spaces for underscores: urban_rural becomes urban rural."""
     return name.replace("_", " ")
 
 
 def whose(given: str, other: str | None = None) -> str:
-    """Return whose a number is: '' for everyone's, 'home: rural' of a group, of a difference 'rural' or 'rural − urban'.
+    """Return a group in words: '' for all clients, 'home: rural', for a difference 'rural' or 'rural − urban'.
 
-    Of the population by weights it is 'weighted by region'.
+    Estimates weighted to the population are 'weighted by region'.
     """
     group = Group.parse(given)
     if group is None:
@@ -213,12 +213,12 @@ def whose(given: str, other: str | None = None) -> str:
 
 
 def phrase(functional: str, unit: str) -> Phrase:
-    """Return what a functional is, as in tables ('cdf(50000)'), of an attribute with this unit."""
+    """Return a functional named as in tables ('cdf(50000)') in words, for an attribute with this unit."""
     if is_share(functional):
         category = functional[len(_SHARE) : -1]
         is_day = unit == dates.DAYS and category.lstrip("-").isdigit()
         return Phrase(dates.date_text(float(category)) if is_day else in_words(category), "%", 100)
-    parsed = known(functional)
+    parsed = functional_named(functional)
     text, measure = in_words(functional), _CURVES.get(functional, 0) if parsed is None else parsed.unit
     if parsed is not None and parsed.phrase:
         values = {field.name: getattr(parsed, field.name) for field in fields(parsed)}  # type: ignore[arg-type]
@@ -234,10 +234,10 @@ def phrase(functional: str, unit: str) -> Phrase:
 
 
 @lru_cache(maxsize=1024)
-def known(functional: str) -> Functional | None:
-    """Return the functional that a landed text names; None for a share, a curve and what only its scheme's Python knew."""
+def functional_named(text: str) -> Functional | None:
+    """Return the functional with this name in tables; None for a proportion, a curve or a functional defined elsewhere."""
     try:
-        return parse(functional)
+        return parse(text)
     except SchemeError:
         return None
 
@@ -251,21 +251,21 @@ def _to_the_power(unit: str, power: float) -> str:
 
 
 def is_share(functional: str) -> bool:
-    """Whether the number is the share of a category: frequency(CATEGORY)."""
+    """Whether the functional is the proportion of a category: frequency(CATEGORY)."""
     return functional.startswith(_SHARE)
 
 
 def rank(functional: str) -> tuple[int, str, list[float]]:
-    """Return where a functional stands in a table: what people ask first; by argument within a name."""
+    """Return the sort key of a functional in a table: common functionals first, then by name and argument."""
     if is_share(functional):
-        return (-1, "", [])  # in the order they come
+        return (-1, "", [])  # proportions keep their order
     name, _, inside = functional.partition("(")
     arguments = [float(number) for number in re.findall(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?", inside)]
     return (NAMES.index(name) if name in NAMES else len(NAMES), name, arguments)
 
 
 def by_other(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the rows of the groups of each other attribute, as they come; rows of everyone are of none."""
+    """Yield (attribute, rows of the groups that it defines), in order of appearance; rows for all clients are left out."""
     groups = rows["given"].map(Group.parse) if len(rows) else pd.Series(dtype=object)
     others = groups.dropna().map(lambda group: group.attribute)
     for other in others[others != WEIGHTED].unique():
@@ -273,22 +273,22 @@ def by_other(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def is_law(rows: pd.DataFrame) -> pd.Series:
-    """Which rows of `frequencies` are of the values of a number, and no categories."""
+    """Which rows of `frequencies` are for the values of a numeric attribute."""
     return rows["estimator"] == "log_linear" if "estimator" in rows else pd.Series(False, index=rows.index)
 
 
 def is_silence(rows: pd.DataFrame) -> pd.Series:
-    """Which rows of `frequencies` are of those who gave no answer."""
+    """Which rows of `frequencies` are for item nonresponse."""
     return rows["category"] == MISSING
 
 
 def largest(rows: pd.DataFrame, column: str = "estimate") -> pd.DataFrame:
-    """Return the rows that are shown of many, the largest by a column, in their own order."""
+    """Return the `SHOWN` largest rows by a column, in their own order."""
     return rows.loc[rows[column].nlargest(SHOWN).index.sort_values()] if len(rows) > SHOWN else rows
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a frame's rows, with None for what is null."""
+    """Return the rows of a frame as dictionaries, with None for null."""
     return [
         {str(key): None if pd.isna(value) else value for key, value in row.items()} for row in frame.to_dict("records")
     ]

@@ -1,18 +1,18 @@
-"""The warehouse: one DuckDB file that people ask SQL.  The only door to duckdb.
+"""The warehouse: one DuckDB file for SQL queries.  The only importer of duckdb.
 
 Modules:
     catalogue: the catalogue of tables, views and macros
     connection: opening the file for reading or writing
-    in_memory: an empty warehouse in memory
+    in_memory: an empty warehouse in memory (for tests of constraints, and copies)
     landing/: landing of rounds: one transaction, which run is current, what was counted and charged
     migrate: migrations of the file (`migrations/`)
     postgresql: export to PostgreSQL
     published: the published copy for readers
-    queries: one reading statement, as a frame or a file
+    queries: results of read-only statements, as a frame or a file
     row_counts: row counts of Parquet files by DuckDB
     transaction: transactions, and quoting
     typed_rows: frames to rows of a table's exact types
-    views: views and macros (`views/`, `macros/`)
+    views: views, macros and comments (`views/`, `macros/`, `comments.sql`)
 """
 
 from dpcore.results.warehouse.connection import Locked, bring_up_to_date, open_for_reading, open_for_writing

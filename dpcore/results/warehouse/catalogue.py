@@ -1,6 +1,6 @@
-"""The catalogue of tables, views and macros, as Markdown, from the comments in the warehouse itself.
+"""The catalogue of tables, views and macros as Markdown, from the comments in the warehouse.
 
-`make reference` writes the page `data/guide/reference/tables.md` of it, and a test compares the two.
+`make reference` writes it to the page `data/guide/reference/tables.md`; a test compares the two.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dpcore.results.warehouse.views import a_row, shipped_macros, shipped_views
 
 
 def catalogue() -> str:
-    """Return every table with its columns, every view and every macro, each with what a row is."""
+    """Return all tables with their columns, views and macros, with a description of their rows."""
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
         migrate(connection)
         rows = connection.execute(
@@ -28,7 +28,7 @@ def catalogue() -> str:
                 "select function_name, array_to_string(parameters, ', ') from duckdb_functions() where not internal"
             ).fetchall()
         )
-        given = {name: _columns_of(connection, name, signatures[name]) for name, _ in shipped_macros()}
+        results = {name: _columns_of(connection, name, signatures[name]) for name, _ in shipped_macros()}
     columns: dict[str, list[tuple[str, str, str]]] = {}
     for table, *column in rows:
         columns.setdefault(table, []).append(tuple(column))
@@ -40,14 +40,14 @@ def catalogue() -> str:
     parts += ["## Views", "A `latest_` view has the columns of its table, with `scheme` and `round` before them:"]
     parts += [_table(("view", "one row per"), [(f"`{name}`", _grain(views[name])) for name in views if name in plain])]
     parts += [_described(name, views[name], columns[name]) for name in views if name not in plain]
-    parts += ["## Macros", "Asked like tables: `from share_between('income', 0, 50000)`."]
-    macros = [(f"`{name}({signatures[name]})`", _grain(a_row(sql)), given[name]) for name, sql in shipped_macros()]
+    parts += ["## Macros", "Query them like tables: `from share_between('income', 0, 50000)`."]
+    macros = [(f"`{name}({signatures[name]})`", _grain(a_row(sql)), results[name]) for name, sql in shipped_macros()]
     parts += [_table(("macro", "one row per", "columns"), macros)]
     return "\n\n".join(parts)
 
 
 def _order(grains: dict[str, str]) -> list[tuple[int, str]]:
-    """The tables in the order of their migrations, but the ledger, which is for programs, last."""
+    """The tables in the order of their migrations; the table `migrations` is last."""
     created = [
         (migration.version, name)
         for migration in shipped_migrations()
@@ -64,7 +64,7 @@ def _columns_of(connection: duckdb.DuckDBPyConnection, macro: str, signature: st
 
 def _described(name: str, grain: str, columns: list[tuple[str, str, str]]) -> str:
     rows = [(f"`{column}`", kind.lower(), comment) for column, kind, comment in columns]
-    return f"**`{name}`**: {grain}\n\n" + _table(("column", "type", "what"), rows)
+    return f"**`{name}`**: {grain}\n\n" + _table(("column", "type", "description"), rows)
 
 
 def _grain(first_line: str) -> str:

@@ -1,4 +1,4 @@
-"""An empty warehouse in memory, made once in a process: rows are tried out in it, and new warehouses are copies of it."""
+"""An empty warehouse in memory, created once per process: constraints are tested in it, and new files are copies of it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dpcore.results.warehouse.transaction import quoted
 
 @contextmanager
 def scratch() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open an empty warehouse in memory, without views; whatever the block inserts is gone afterwards."""
-    with _one_at_a_time:  # two would collide on each other's keys
+    """Open an empty warehouse in memory without views; inserted rows are rolled back at the end."""
+    with _one_at_a_time:  # rows of two users could have the same keys
         stage = empty()
         stage.execute("begin transaction")
         try:
@@ -31,16 +31,16 @@ _one_at_a_time = threading.Lock()
 
 @cache
 def empty() -> duckdb.DuckDBPyConnection:
-    """Return the empty warehouse itself, to be asked what its tables are."""
+    """Return the empty warehouse, for queries of its catalogue."""
     connection = duckdb.connect(":memory:", config={"threads": 1})
     migrate_anew(connection)
     return connection
 
 
 def copy_empty(file: Path, storage: str) -> None:
-    """Write an empty warehouse, without views, to a new file of that version of DuckDB's storage.
+    """Write an empty warehouse without views to a new file with this DuckDB storage version.
 
-    Raises duckdb.Error where the file cannot be written.
+    Raises duckdb.Error if the file cannot be written.
     """
     with _one_at_a_time:
         stage = empty()

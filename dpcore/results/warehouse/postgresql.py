@@ -1,8 +1,8 @@
-"""Writes a table or view into a PostgreSQL that others read: whole, in one transaction, its types kept.
+"""Writes a table or view to PostgreSQL in one transaction, with its types.
 
-Rule 1.  A table that an export made is replaced by the next: its rows alone where the columns are the same, so that views and
-rights on it stay, and all of it otherwise.  A table, or view, that is anybody else's is refused; a comment tells them apart.
-Rule 2.  The URL may hold a password: no message has any part of it.
+Rule 1.  An export replaces the table of an earlier export, identified by its comment.  With the same columns only the rows are
+replaced, so that views and permissions remain; otherwise the table is.  Other tables and views are never replaced.
+Rule 2.  The URL may contain a password, so no message contains any part of it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from dpcore.results.warehouse.queries import whole_table
 from dpcore.results.warehouse.transaction import one_line
 
 SCHEMES = ("postgresql://", "postgres://")
-_MADE = "made by ldpflow export, which replaces it"  # the comment of a table
-_PATIENCE = 30.0  # seconds to be let in
-_ROWS = 8192  # that are Python's at a time
+_MADE = "made by ldpflow export, which replaces it"  # comment that identifies exported tables
+_PATIENCE = 30.0  # timeout of the connection, seconds
+_ROWS = 8192  # rows converted at a time
 _TIME = pa.timestamp("us", tz="UTC")
 _TYPES: dict[pa.DataType, str] = {
     pa.bool_(): "boolean",
@@ -48,12 +48,12 @@ _STANDING = """
 
 
 def export_to_postgresql(path: str | Path, table: str, url: str) -> tuple[int, str]:
-    """Write a table or view into the table of its name, and return how many rows, and the database's name.
+    """Write a table or view to a table of the same name, and return the number of rows and the database's name.
 
-    url: postgresql://USER@HOST:PORT/DATABASE, as libpq takes it; what it leaves out is said by PGPASSWORD, ~/.pgpass and so on.
-    Times, which are UTC, become timestamps with a time zone; integers of 128 bits numerics.
-    Raises WarehouseError for an unknown table, one of its name that no export made, and whatever PostgreSQL refuses; then
-    nothing has changed there.
+    url: postgresql://USER@HOST:PORT/DATABASE, as for libpq; missing parts come from PGPASSWORD, ~/.pgpass and so on.
+    Times (UTC) become timestamps with a time zone, 128-bit integers become numerics.
+    Raises WarehouseError, with nothing changed, for an unknown table, for a table that no export created, and for errors of
+    PostgreSQL.
     """
     content = whole_table(path, table)
     columns = [content.column(name) for name in content.column_names]
@@ -61,16 +61,16 @@ def export_to_postgresql(path: str | Path, table: str, url: str) -> tuple[int, s
     try:
         return asyncio.run(_write(url, table, content))
     except asyncpg.PostgresError as error:
-        raise WarehouseError(f"PostgreSQL refused it, and is as it was: {one_line(error)}") from None
+        raise WarehouseError(f"PostgreSQL: rejected the export, nothing was changed: {one_line(error)}") from None
     except (OSError, TimeoutError) as error:
         if isinstance(error, socket.gaierror):
-            reason = "no host of that name is known"
+            reason = "unknown host name"
         else:
-            reason = os.strerror(error.errno) if error.errno else "nobody answers there"
-        raise WarehouseError(f"PostgreSQL could not be reached ({reason}); look at the URL's host and port") from None
+            reason = os.strerror(error.errno) if error.errno else "no answer"
+        raise WarehouseError(f"PostgreSQL: no connection ({reason}); check the host and port of the URL") from None
     except (ValueError, asyncpg.InterfaceError):
         raise WarehouseError(
-            "the URL is not one of PostgreSQL's: postgresql://USER@HOST:PORT/DATABASE, with %40 for a @ of a name"
+            "PostgreSQL: not a valid URL; use postgresql://USER@HOST:PORT/DATABASE, with %40 for @ in a name"
         ) from None
 
 
@@ -81,7 +81,7 @@ async def _write(url: str, table: str, content: pa.Table) -> tuple[int, str]:
             await connection.execute("select pg_advisory_xact_lock(hashtext('ldpflow export'))")
             schema, database = await connection.fetchrow("select current_schema(), current_database()")
             if schema is None:
-                raise WarehouseError(f"no schema of {database} is this user's to write in; add ?search_path=SCHEMA")
+                raise WarehouseError(f"{database}: this user can write to no schema; add ?search_path=SCHEMA")
             await _make_room(connection, schema, table, [[field.name, _type(table, field)] for field in content.schema])
             await connection.copy_records_to_table(
                 table, schema_name=schema, columns=content.column_names, records=_records(content)
@@ -92,19 +92,19 @@ async def _write(url: str, table: str, content: pa.Table) -> tuple[int, str]:
 
 
 async def _make_room(connection: Any, schema: str, table: str, columns: list[list[str]]) -> None:
-    """Leave an empty table with these columns, each a name and a type."""
+    """Create or empty the table with these columns, each a name and a type."""
     name = f"{_quoted(schema)}.{_quoted(table)}"
     standing = await connection.fetchrow(_STANDING, _quoted(schema), table)
     if standing is not None:
-        comment, there = standing
+        comment, existing = standing
         if comment != _MADE:
-            raise WarehouseError(f"{name} is there and no export made it; rename it, or add ?search_path=SCHEMA")
-        if there == columns:
-            await connection.execute(f"delete from {name}")  # who reads meanwhile sees what was there
+            raise WarehouseError(f"{name}: exists and is not from an export; rename it, or add ?search_path=SCHEMA")
+        if existing == columns:
+            await connection.execute(f"delete from {name}")  # other sessions see the old rows until the commit
             return
         await connection.execute(f"drop table {name}")
-    told = ", ".join(f"{_quoted(column)} {kind}" for column, kind in columns)
-    await connection.execute(f"create table {name} ({told})")
+    definitions = ", ".join(f"{_quoted(column)} {kind}" for column, kind in columns)
+    await connection.execute(f"create table {name} ({definitions})")
     await connection.execute(f"comment on table {name} is '{_MADE}'")
 
 
@@ -121,7 +121,7 @@ def _type(table: str, field: pa.Field) -> str:
     if pa.types.is_decimal(field.type):
         return f"numeric({field.type.precision},{field.type.scale})"
     if (kind := _TYPES.get(field.type)) is None:
-        raise WarehouseError(f"{table}.{field.name} is of type {field.type}, which is not exported to PostgreSQL")
+        raise WarehouseError(f"{table}.{field.name}: type {field.type} cannot be exported to PostgreSQL")
     return kind
 
 

@@ -1,9 +1,8 @@
-"""The published copy of the warehouse, beside it: whoever reads it never waits for a landing, nor a landing for them.
+"""The published copy of the warehouse, for readers, so that readers and landings never wait for each other.
 
-Every landing ends by copying the warehouse and moving the copy into its place.  Whoever has the earlier copy open keeps it as
-it was; whoever opens it later sees the round, whole.  Who may read it is said once, by its group and mode, which every later
-copy keeps.  The copy bears the time of the warehouse it was made of, so that readers know when somebody wrote there without
-publishing, and ask the warehouse itself.
+Every landing ends by copying the warehouse and replacing the copy atomically.  Open connections keep the old copy; new ones see
+the complete round.  Later copies keep the group and mode of the file.  The copy has the modification time of its warehouse: if
+they differ, somebody wrote without publishing, and readers open the warehouse.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ _FULL, _SHOWN = "No space left on device", 120  # in DuckDB's messages; characte
 
 
 def published(path: str | Path) -> Path:
-    """Return the file of a warehouse's published copy: warehouse.published.duckdb beside warehouse.duckdb."""
+    """Return the path of a warehouse's published copy: warehouse.published.duckdb for warehouse.duckdb."""
     path = Path(path)
     return path.with_name(f"{path.stem}.published{path.suffix}")
 
 
 @contextmanager
 def open_to_publish(path: str | Path, *, patience: float = PATIENCE) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the warehouse for one transaction, after which everybody may read what it wrote.
+    """Open the warehouse for one transaction and publish the result.
 
-    Raises WarehouseError as `open_for_writing` does, and where the copy cannot be written, though the transaction stands.
+    Raises WarehouseError as `open_for_writing` does, and, after the commit, if the copy cannot be written.
     """
     with open_for_writing(path, patience=patience) as connection:
         with transaction(connection):
@@ -42,9 +41,9 @@ def open_to_publish(path: str | Path, *, patience: float = PATIENCE) -> Iterator
 
 
 def publish_copy(path: str | Path) -> None:
-    """Copy the warehouse as it stands into the published copy, after changes that were written without publishing.
+    """Publish the current warehouse, after changes that were written without publishing.
 
-    Raises WarehouseError as `open_for_writing` does, and where the copy cannot be written.
+    Raises WarehouseError as `open_for_writing` does, and if the copy cannot be written.
     """
     with open_for_writing(path) as connection:
         _publish(connection, Path(path))
@@ -54,41 +53,41 @@ def _publish(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     copy = published(path)
     unfinished = copy.with_name(f".{copy.name}.{os.getpid()}.tmp")
     try:
-        unfinished.unlink(missing_ok=True)  # of a process of the same number that was killed here
-        connection.execute("checkpoint")  # from here on the file stays as it is until somebody else writes
+        unfinished.unlink(missing_ok=True)  # left by a killed process with the same number
+        connection.execute("checkpoint")  # afterwards the file does not change until the next write
         connection.execute(f"attach {quoted(str(unfinished))} as published_copy (storage_version '{STORAGE}')")
         if copy.exists():
             _give_to_the_same(unfinished, copy.stat())
         connection.execute(f"copy from database {_name(connection)} to published_copy")
         connection.execute("detach published_copy")
-        made = path.stat().st_mtime_ns
-        os.utime(unfinished, ns=(made, made))
+        modified = path.stat().st_mtime_ns
+        os.utime(unfinished, ns=(modified, modified))
         os.replace(unfinished, copy)
     except OSError as error:
-        raise WarehouseError(f"{copy} could not be written: {error.strerror}") from error
+        raise WarehouseError(f"{copy}: cannot be written: {error.strerror}") from error
     except duckdb.Error as error:
-        if _FULL not in (said := one_line(error)):
+        if _FULL not in (message := one_line(error)):
             raise
         raise WarehouseError(
-            f"what was written to {path} stands, and there is no room for {copy} ({said[:_SHOWN]}); make room: the next "
-            "landing writes it, and until then `ldpflow query` asks the warehouse itself"
+            f"{copy}: no space left for the published copy, {path} was written ({message[:_SHOWN]}); free some space: the "
+            "next landing writes the copy, and `ldpflow query` reads the warehouse until then"
         ) from error
     finally:
         unfinished.unlink(missing_ok=True)
 
 
 def _give_to_the_same(file: Path, before: os.stat_result) -> None:
-    """Let those read a file, still empty, who may read the copy that it will replace; nobody else where that cannot be."""
+    """Give an empty file the group and mode of the copy that it will replace, or no group access if that is impossible."""
     mode = stat.S_IMODE(before.st_mode)
     try:
         os.chown(file, -1, before.st_gid)
-    except PermissionError:  # this user is not of that group
+    except PermissionError:  # this user is not in that group
         mode &= ~stat.S_IRWXG
     file.chmod(mode)
 
 
 def _name(connection: duckdb.DuckDBPyConnection) -> str:
-    """What DuckDB calls the warehouse that is open, quoted."""
+    """DuckDB's name of the open warehouse, quoted."""
     ((name,),) = connection.execute("select current_database()").fetchall()
     return '"' + str(name).replace('"', '""') + '"'
 
@@ -97,7 +96,7 @@ def _name(connection: duckdb.DuckDBPyConnection) -> str:
 def open_published(path: str | Path, *, patience: float = 30.0) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the newest state of a warehouse that can be read without waiting: its published copy, or the warehouse itself.
 
-    The warehouse itself is opened where it has changed since it was published and nobody writes, and where there is no copy.
+    The warehouse itself is opened without a copy, or if it has changed since publication and is not locked.
     Raises WarehouseError as `open_for_reading` does.
     """
     path, copy = Path(path), published(path)

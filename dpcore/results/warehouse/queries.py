@@ -1,4 +1,4 @@
-"""Asks the warehouse: one statement that reads, as a frame or a file."""
+"""Queries of the warehouse: one read-only statement, as a frame or a file."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _READS = {
 
 
 def query(path: str | Path, sql: str, *, patience: float = 30.0) -> pd.DataFrame:
-    """Return the rows of one statement that reads the warehouse.
+    """Return the rows of one read-only statement.
 
-    sql: select, with, from, values, table, describe, show, summarize, pivot or explain; no other file is read.
-    Integers stay exact where they fit 64 bits; times are UTC; intervals are Timedeltas.
-    Raises WarehouseError, in one line, when the warehouse cannot be read, the SQL is wrong, or it is anything else.
+    sql: select, with, from, values, table, describe, show, summarize, pivot or explain; other files cannot be read.
+    Integers of 64 bits are exact; times are UTC; intervals are Timedeltas.
+    Raises WarehouseError, in one line, if the warehouse cannot be read, the SQL has an error, or it is another statement.
     """
     _check_reads(sql)
     with open_published(path, patience=patience) as connection:
@@ -38,7 +38,7 @@ def query(path: str | Path, sql: str, *, patience: float = 30.0) -> pd.DataFrame
 
 @contextmanager
 def reader(path: str | Path) -> Iterator[Callable[[str], pd.DataFrame]]:
-    """Open a function from SQL to rows, as `query` answers it; all its answers are of one state of the warehouse.
+    """Open a function from SQL to rows, as in `query`; all results are from one state of the warehouse.
 
     Raises WarehouseError as `query` does.
     """
@@ -52,18 +52,17 @@ def reader(path: str | Path) -> Iterator[Callable[[str], pd.DataFrame]]:
 
 
 def export(path: str | Path, table: str, file: str | Path) -> None:
-    """Write a table or view, sorted by its columns, to a .parquet or .csv file, replaced only when it is whole.
+    """Write a table or view, sorted by its columns, to a .parquet or .csv file, which is replaced atomically.
 
-    Raises WarehouseError for another suffix, an unknown table, a folder that does not exist or cannot be written.
+    Raises WarehouseError for another suffix, an unknown table, or a folder that does not exist or cannot be written.
     """
     file = Path(file)
     if file.suffix not in (".parquet", ".csv"):
         got = (
             f", got a file that ends in {file.suffix!r}" if file.suffix.isascii() and file.suffix[1:].isalpha() else ""
         )
-        raise WarehouseError(
-            f"an export is a .parquet or a .csv file, or a postgresql:// URL{got}"
-        )  # no more: a secret?
+        # The message has no other part of the name, which may be a URL with a password.
+        raise WarehouseError(f"export: needs a .parquet or .csv file, or a postgresql:// URL{got}")
     content = whole_table(path, table)
     unfinished = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
@@ -73,7 +72,7 @@ def export(path: str | Path, table: str, file: str | Path) -> None:
             pyarrow.csv.write_csv(content, unfinished)
         os.replace(unfinished, file)
     except OSError as error:
-        raise WarehouseError(f"{file} could not be written: {error.strerror or one_line(error)}") from error
+        raise WarehouseError(f"{file}: cannot be written: {error.strerror or one_line(error)}") from error
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -83,7 +82,7 @@ def whole_table(path: str | Path, table: str) -> pa.Table:
     with open_published(path) as connection:
         names = [name for (name,) in connection.execute("select name from (show tables) order by name").fetchall()]
         if table not in names:
-            raise WarehouseError(f"the warehouse has no table {table!r}; it has {', '.join(names)}")
+            raise WarehouseError(f"warehouse: no table {table!r}; it has {', '.join(names)}")
         return _table(connection, f'from "{table}" order by all')
 
 
@@ -93,15 +92,15 @@ def _check_reads(sql: str) -> None:
     except duckdb.Error as error:
         raise WarehouseError(one_line(error)) from error
     if len(statements) != 1:
-        raise WarehouseError(f"a query is one statement, got {len(statements)}")
+        raise WarehouseError(f"query: needs one statement, got {len(statements)}")
     if statements[0].type not in _READS:
-        raise WarehouseError(f"a query only reads (select, with, from, describe, ...), got {statements[0].type.name}")
+        raise WarehouseError(f"query: needs a read-only statement such as select, got {statements[0].type.name}")
 
 
 def _table(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     relation = connection.sql(sql)
     if relation is None:
-        raise WarehouseError("a query returns rows; this statement returned none")
+        raise WarehouseError("query: the statement returned no result")
     return relation.to_arrow_table()
 
 
@@ -112,13 +111,13 @@ def _to_frame(table: pa.Table) -> pd.DataFrame:
 
 
 def _readable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    # Sums of integers are 128 bits wide in DuckDB and would arrive as Decimal objects.
+    # Sums of integers have 128 bits in DuckDB and would become Decimal objects.
     if pa.types.is_decimal(column.type) and column.type.scale == 0:
         try:
             return column.cast(pa.int64())
         except pa.ArrowInvalid:
             return column
-    # An interval has months, days and nanoseconds; differences of times have no months.
+    # Intervals consist of months, days and nanoseconds; differences of times have no months.
     if column.type == pa.month_day_nano_interval():
         parts = column.to_pylist()
         if all(part is None or part.months == 0 for part in parts):

@@ -1,4 +1,4 @@
-"""Counts the rows of a Parquet file as DuckDB does by itself: what our own counting of reports is measured against."""
+"""Counts rows of a Parquet file with DuckDB, the reference for the speed of counting reports."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import duckdb
 
 @contextmanager
 def counting() -> Iterator[Callable[[Path, Sequence[str]], int]]:
-    """Open a function from a file and some of its columns to how many groups its rows make by them, on one thread.
+    """Open a function from a file and some of its columns to the number of groups by these columns, on one thread.
 
-    Of a column of lists, whose name ends in `_values`, the first element is taken.
+    For a column of lists, whose name ends in `_values`, the first element is used.
     """
     with duckdb.connect(config={"threads": 1}) as connection:
 

@@ -1,4 +1,4 @@
-"""All or nothing: one transaction as a context; and texts to and from DuckDB."""
+"""A transaction as a context manager; texts to and from DuckDB."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import duckdb
 
 @contextmanager
 def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Commit when the block ends, roll back when it raises anything (an interrupt too)."""
+    """Commit at the end of the block, roll back if it raises anything, including an interrupt."""
     connection.execute("begin transaction")
     try:
         yield
@@ -21,12 +21,12 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def one_line(error: BaseException) -> str:
-    """Return the first paragraph of DuckDB's message on one line; what follows is an excerpt of the statement."""
+    """Return the first paragraph of DuckDB's message on one line, without the excerpt of the statement."""
     return " ".join(str(error).strip().split("\n\n")[0].split())
 
 
 def quoted(text: str) -> str:
-    """Return a text as SQL has it.
+    """Return a text as an SQL literal.
 
     >>> quoted("it's")
     "'it''s'"

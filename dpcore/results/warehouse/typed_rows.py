@@ -1,6 +1,6 @@
-"""Turns frames into rows of a table's exact types, or says which column is wrong.
+"""Converts frames to rows with the exact types of a table, or names the column with an error.
 
-The migrations are the one place that knows tables and columns; this module asks an empty warehouse in memory.
+Tables and columns are defined by the migrations only; this module reads them from an empty warehouse in memory.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _IN_WORDS = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: DuckDB's name of its type, whether it may hold nulls, and whether rows may come without it."""
+    """A column of a table: its DuckDB type, whether it can be null, and whether it has a default."""
 
     name: str
     type: str
@@ -64,26 +64,25 @@ def _catalogue() -> dict[str, tuple[Column, ...]]:
 def to_rows(table: str, frame: pd.DataFrame) -> pa.Table:
     """Return the frame as an Arrow table with the table's columns, order and types; NaN, NaT and None become nulls.
 
-    A column that the table has a default for may be left out, so that a new column needs to be filled in one place only, and
-    rows made before there was one still land.
-    Raises WarehouseError for a missing or unknown column, a value of another type, or a null where none may be.
+    Columns with a default may be missing, so that a new column is set in one place only and older rows still land.
+    Raises WarehouseError for a missing or unknown column, a value of another type, or a null in a column without nulls.
     """
     expected: Sequence[Column] = columns(table)
     names = [column.name for column in expected]
     if unknown := [str(name) for name in frame.columns if name not in names]:
-        raise WarehouseError(f"{table} has no column {', '.join(unknown)}; its columns are {', '.join(names)}")
+        raise WarehouseError(f"{table}: no column {', '.join(unknown)}; its columns are {', '.join(names)}")
     expected = [column for column in expected if column.name in frame.columns or not column.has_default]
     if missing := [column.name for column in expected if column.name not in frame.columns]:
-        raise WarehouseError(f"{table} needs the column {', '.join(missing)}; got {', '.join(map(str, frame.columns))}")
+        raise WarehouseError(f"{table}: missing column {', '.join(missing)}; got {', '.join(map(str, frame.columns))}")
     if doubled := [column.name for column in expected if isinstance(frame[column.name], pd.DataFrame)]:
-        raise WarehouseError(f"{table} got the column {', '.join(doubled)} twice")
+        raise WarehouseError(f"{table}: column {', '.join(doubled)} occurs twice")
     return pa.table({column.name: _to_array(table, column, frame[column.name]) for column in expected})
 
 
 def _to_array(table: str, column: Column, series: pd.Series) -> pa.Array:
-    wrong = WarehouseError(f"{table}.{column.name} takes {_IN_WORDS[column.type]}, got values of another type")
+    wrong = WarehouseError(f"{table}.{column.name}: needs {_IN_WORDS[column.type]}, got values of another type")
     inferred = pd.api.types.infer_dtype(series, skipna=True)
-    # Arrow would take true for 1 and a time without a zone for UTC; both are somebody's mistake.
+    # Arrow would convert true to 1 and treat a time without a zone as UTC; both indicate a mistake.
     if inferred == "boolean" and column.type in ("BIGINT", "DOUBLE"):
         raise wrong
     if column.type == "TIMESTAMP":
@@ -97,7 +96,7 @@ def _to_array(table: str, column: Column, series: pd.Series) -> pa.Array:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if array.null_count and not column.is_nullable:
-        raise WarehouseError(f"{table}.{column.name} must not be empty, got {array.null_count} nulls or NaNs")
+        raise WarehouseError(f"{table}.{column.name}: must not be null, got {array.null_count} nulls or NaNs")
     return array
 
 
@@ -110,9 +109,9 @@ def _to_utc(series: pd.Series, wrong: WarehouseError) -> pd.Series:
 
 
 def repeated(connection: duckdb.DuckDBPyConnection, table: str, content: pa.Table) -> str:
-    """Return the key of a row that comes twice as text, '' if none; for tables whose key may hold nulls.
+    """Return the key of a duplicate row as text, '' if there is none, for tables with nulls in their key (`truths.x`).
 
-    A primary key speaks for itself, but a unique constraint lets nulls repeat (`truths.x`).
+    A unique constraint, unlike a primary key, allows repeated nulls.
     """
     names = _nullable_keys().get(table)
     if not names:
@@ -121,7 +120,7 @@ def repeated(connection: duckdb.DuckDBPyConnection, table: str, content: pa.Tabl
     connection.register("incoming", content)
     keys = connection.execute(
         f"select {listed} from incoming group by {listed} having count(*) > 1 order by {listed} limit 1"
-    ).fetchall()  # all, because an unfinished result keeps the connection
+    ).fetchall()  # all rows, because an unfinished result blocks the connection
     connection.unregister("incoming")
     return ", ".join(map(str, keys[0])) if keys else ""
 

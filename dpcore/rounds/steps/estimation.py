@@ -41,7 +41,7 @@ def estimate(run: Run) -> Path:
     tables = tables_of(found, people, plan.is_rehearsal, batches)
     tables["comparisons"] = comparisons.between_groups(found, plan.run_id)
     if known := _known(run):
-        tables["budgets"] = spending.beside(tables["budgets"], known)
+        tables["budgets"] = spending.with_token_charges(tables["budgets"], known)
     tables |= publication.beside(tables, publication.revealed(run, aggregate, batches, known))
     if plan.after is not None:
         from dpcore.rounds import follow_up  # few rounds follow another
@@ -71,11 +71,11 @@ def _told_before(run: Run, aggregate: Aggregate) -> str:
     return "this round landed before, of other reports, and what few of them say would be told by both (min_clients)"
 
 
-def _known(run: Run) -> dict[str, spending.Known]:
+def _known(run: Run) -> dict[str, spending.TokenCharges]:
     """What is known of what clients have spent; the owner may have deleted their files since an earlier go."""
     came = collected(run)
     if came and all(file.exists() for file in came):
         without = {file: positions(of) for file, of in left_out_of(run).items()}
-        counted = spending.known_spending(run.scheme, came, without)
+        counted = spending.token_charges(run.scheme, came, without)
         run.say("spending.json", {name: asdict(each) for name, each in counted.items()})
-    return {name: spending.Known(**each) for name, each in run.said("spending.json", {}).items()}
+    return {name: spending.TokenCharges(**each) for name, each in run.said("spending.json", {}).items()}

@@ -1,4 +1,4 @@
--- one row per number or test of both attributes, numbers along the second in its order
+-- one row per joint functional or test, ordered by the parts of the second attribute
 with pair as (
     select *
     from joint

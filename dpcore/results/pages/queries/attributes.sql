@@ -1,4 +1,4 @@
--- one row per attribute: what it is, what protects it, and what its mechanism keeps
+-- one row per attribute: its type and bounds, its mechanism and the certified loss
 select
     budgets.attribute,
     coalesce(attributes.unit, '') as unit,

@@ -1,4 +1,4 @@
--- one row per attribute, group and number that an earlier round has too: how much it has moved since
+-- one row per attribute, group and functional in this and an earlier round: the change between them
 select comparisons.*, other."round" as since, other.finished_at as since_landed
 from comparisons
 join runs as other on other.run_id = comparisons.other_run_id

@@ -1,4 +1,4 @@
--- one row per check, those not passed first
+-- one row per check, failed checks first
 select name, passed, observed, threshold, detail
 from checks
 where run_id = $run_id

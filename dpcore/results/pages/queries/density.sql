@@ -1,4 +1,4 @@
--- one row per grid point of the density, with the truth where people are simulated and the round before where there is one
+-- one row per grid point of the density, with the true density of simulated clients and the previous round, if any
 select
     densities.*,
     truths.value as truth,

@@ -1,4 +1,4 @@
--- one row per two groups of this round and number: the first group's minus the second's
+-- one row per pair of groups and functional: the estimate of the first group minus that of the second
 select comparisons.*
 from comparisons
 where comparisons.run_id = $run_id

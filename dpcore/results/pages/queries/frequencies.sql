@@ -1,4 +1,4 @@
--- one row per category, of everyone and of each group, with the truth where people are simulated and the round before where there is one
+-- one row per category, for all clients and for each group, with the true proportion of simulated clients and the previous round, if any
 select frequencies.*, truths.value as truth, before.estimate as before
 from frequencies
 left join truths

@@ -1,4 +1,4 @@
--- one row per group and grid point of its density, with the truth where people are simulated
+-- one row per group and grid point of its density, with the true density of simulated clients
 select densities.*, truths.value as truth
 from densities
 left join truths

@@ -1,4 +1,4 @@
--- one row per cell of the two-way table, with the share that independent answers of the same margins would give
+-- one row per cell of the two-way table, with its expected proportion under independence
 select
     joint.*,
     sum(joint.share) over (partition by joint.first_part) * sum(joint.share) over (partition by joint.second_part) as independent

@@ -1,4 +1,4 @@
--- one row per number of everyone's and of each group's, with the truth where people are simulated
+-- one row per functional, for all clients and for each group, with the true value for simulated clients
 select functionals.*, truths.value as truth
 from functionals
 left join truths

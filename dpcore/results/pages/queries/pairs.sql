@@ -1,4 +1,4 @@
--- one row per pair of attributes of which both together are told
+-- one row per pair of attributes with joint estimates
 select associations."first", associations."second"
 from associations
 left join attributes as own on own.run_id = associations.run_id and own.attribute = associations."first"

@@ -1,4 +1,4 @@
--- one row: the latest earlier round of the same scheme digest and source; no row where there is none, or of a trial
+-- one row: the latest earlier round of the same scheme digest and source; no row without one, or for a trial
 select earlier.run_id, earlier."round", earlier.finished_at
 from latest_runs as earlier
 join runs as this on this.run_id = $run_id

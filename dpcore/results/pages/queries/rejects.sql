@@ -1,4 +1,4 @@
--- one row per reason for refusing reports or records, the most frequent first
+-- one row per reason for rejecting reports or records, most frequent first
 select reason, "count"
 from rejects
 where run_id = $run_id

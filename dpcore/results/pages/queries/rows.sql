@@ -1,4 +1,4 @@
--- one row per row that this table has of the attribute
+-- one row per row of this table for the attribute
 select *
 from query_table($table)
 where run_id = $run_id and attribute = $attribute

@@ -1,4 +1,4 @@
--- one row: the run, the scheme it ran under, and whether the scheme's landed text is the one its digest names
+-- one row: the run, its scheme, and whether the stored text of the scheme has the stored digest
 select
     runs.*,
     schemes.description,

@@ -1,4 +1,4 @@
--- one row per number of everyone, and one for the shares of an attribute: how far one malicious report in a hundred moves it at most
+-- one row per functional, and one for all proportions of an attribute: its largest shift by 1 % malicious reports
 select
     attributes.attribute,
     case when starts_with(number, 'frequency(') then '' else number end as functional,

@@ -1,4 +1,4 @@
--- one row: the rounds of this scheme, by name, in which real people, or simulated ones, were asked up to this one, and what they have spent
+-- one row: the rounds of this scheme up to this one, with real or with simulated clients, and the epsilon they have spent
 select
     coalesce(composed.rounds, 1) as rounds,
     coalesce(composed.drawings, 1) as drawings,

@@ -1,4 +1,4 @@
--- one row per round, group and number of the attribute: the estimate with its interval, in this and the rounds before it, 30 at most
+-- one row per round, group and functional of the attribute: the estimate and its interval, in at most 30 rounds up to this one
 select "round", given, number as functional, estimate, low, high
 from latest_estimates
 where attribute = $attribute

@@ -1,4 +1,4 @@
--- one row per attribute whose estimates are weighted by known totals of the population
+-- one row per attribute with estimates weighted by known population totals
 select weights.*
 from weights
 where weights.run_id = $run_id

@@ -1,4 +1,4 @@
-"""Which files of collected reports have been counted, and in which round: no file is counted in two."""
+"""Files of collected reports that have been counted, and their rounds: no file is counted in two rounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import duckdb
 from dpcore.errors import WarehouseError
 from dpcore.results.warehouse.connection import rows_there
 
-# What a round has counted it has counted, whichever of its runs stands now: one that is run again counts all of it.
+# Files counted by any landed run of a round belong to the round: if it is run again, it counts all of them.
 _COUNTED = """
 with counted_by as (
     select batches.file, runs."round", runs.scheme_digest, max(runs.finished_at) as finished_at
@@ -25,21 +25,21 @@ from counted_by
 
 
 def counted_files(path: str | Path, scheme_digest: str) -> dict[str, str]:
-    """Return SHA-256 of a file of reports -> the round that counted it, of one scheme; {} where nothing has landed.
+    """Return SHA-256 of a file of reports -> the round of this scheme that counted it; {} if no round has landed.
 
-    Raises WarehouseError where the warehouse cannot be read.
+    Raises WarehouseError if the warehouse cannot be read.
     """
     rows = rows_there(path, f"{_COUNTED} where counted_by.scheme_digest = ?", [scheme_digest])
     return {file: round_ for file, round_, _ in rows}
 
 
 def counted_since(path: str | Path) -> dict[str, datetime]:
-    """Return SHA-256 of a file of reports -> when the run that counts it ended, of every scheme."""
+    """Return SHA-256 of a file of reports -> end of the run that counted it, for all schemes."""
     return {file: at.replace(tzinfo=UTC) for file, _, at in rows_there(path, _COUNTED)}
 
 
 def refuse_counted(connection: duckdb.DuckDBPyConnection, run_id: str) -> None:
-    """Raise WarehouseError where the run that has just been written counts a file that another round has counted."""
+    """Raise WarehouseError if the run that was just written counts a file of another round."""
     overlaps = connection.execute(
         f"""with counted as ({_COUNTED})
         select counted."round", count(*)
@@ -53,4 +53,4 @@ def refuse_counted(connection: duckdb.DuckDBPyConnection, run_id: str) -> None:
     ).fetchall()
     if overlaps:
         rounds = ", ".join(f"{count} of its files of reports in round {round_}" for round_, count in overlaps)
-        raise WarehouseError(f"this round has been overtaken, {rounds}: run it again, and it takes what is left")
+        raise WarehouseError(f"files already counted: {rounds}; run this round again for the remaining files")

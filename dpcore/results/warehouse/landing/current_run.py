@@ -1,10 +1,10 @@
-"""Which run of a round stands: the one that the `latest_` views, pages, comparisons and pooled numbers are of.
+"""The current run of a round: the one in the `latest_` views, pages, comparisons and pooled estimates.
 
-Rule 1.  Of the landed runs of a scheme, by its name, and a round, one stands; the others name the run that replaced them.
-Rule 2.  Simulated people give way to real ones, and are refused where real ones stand.
-Rule 3.  Another run of people of the same kind is refused unless it is asked for with `again`; it then replaces what stood.
-Rule 4.  The run that stands may land any number of times, but only `again` where its numbers were forgotten.  One that was
-replaced may where Prefect retries it, and stays replaced; otherwise it is another run.
+Rule 1.  One of the landed runs of a scheme (by name) and round is current; the others name the run that replaced them.
+Rule 2.  A run on real data replaces a simulated run; a simulated run never replaces a run on real data.
+Rule 3.  A run replaces another run of the same kind only with `again`.
+Rule 4.  The current run may land any number of times; if its results were deleted, only with `again`.  A replaced run may land
+when Prefect retries it, and remains replaced; otherwise it counts as another run.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ SIMULATED = "simulated"
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A run that is to stand for its round.
+    """A run that is to become the current run of its round.
 
-    again: whether it may replace people of its own kind.  flow_run_id: by which a retry is known.
+    again: whether it may replace a run of its own kind.  flow_run_id: identifies a retry.
     """
 
     run_id: str
@@ -36,10 +36,7 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Landed:
-    """A run that has landed: what it is a round of, and the run that replaced it, None where it stands.
-
-    is_forgotten: whether its numbers were deleted on purpose.
-    """
+    """A landed run; replaced_by: None for the current run.  is_forgotten: whether its results were deleted on purpose."""
 
     run_id: str
     scheme_digest: str
@@ -50,12 +47,12 @@ class Landed:
 
 
 def check_free(connection: duckdb.DuckDBPyConnection, claim: Claim) -> None:
-    """Raise AlreadyLanded, one line, where the round of a run is another run's."""
+    """Raise AlreadyLanded, in one line, if the round has a current run that this one may not replace."""
     _replaced(claim, _landed(connection, claim))
 
 
 def replace(connection: duckdb.DuckDBPyConnection, claim: Claim) -> tuple[str | None, list[Landed]]:
-    """Mark the runs that a landing run replaces and return by whom it is replaced itself, None if it stands, and them.
+    """Mark the runs that a landing run replaces; return the run that has replaced it (None if it is current), and these runs.
 
     Raises AlreadyLanded as `check_free` does.
     """
@@ -80,28 +77,28 @@ def _landed(connection: duckdb.DuckDBPyConnection, claim: Claim) -> list[Landed]
 
 
 def _replaced(claim: Claim, landed: Sequence[Landed]) -> list[Landed] | None:
-    """What a run replaces; None where it has been replaced itself and this is no more than a retry."""
+    """The runs that a run replaces; None for a retry of a run that has been replaced."""
     own = next((run for run in landed if run.run_id == claim.run_id), None)
     if own is not None and own.replaced_by is not None and own.flow_run_id == claim.flow_run_id is not None:
         return None
     if own is not None and not claim.again and own.is_forgotten:
         raise AlreadyLanded(
-            f"round {claim.round} of scheme {claim.scheme} has landed and was forgotten; name another round, or run this one "
-            "`again` (--again), which makes its numbers anew"
+            f"round {claim.round} of scheme {claim.scheme}: its results were deleted; name another round, or compute them "
+            "again with --again (`again`)"
         )
     others = [run for run in landed if run.replaced_by is None and run.run_id != claim.run_id]
     for run in others:
         if claim.source == SIMULATED and run.source != SIMULATED:
             raise AlreadyLanded(
-                f"round {claim.round} of scheme {claim.scheme} is real people's (run {run.run_id}), beside whom nobody is "
-                "simulated; name another round"
+                f"round {claim.round} of scheme {claim.scheme}: it has real data (run {run.run_id}), which a simulation cannot "
+                "replace; name another round"
             )
         if (claim.source == SIMULATED) == (run.source == SIMULATED) and not claim.again:
             raise AlreadyLanded(
-                f"round {claim.round} of scheme {claim.scheme} has landed (run {run.run_id}, {_WHO[run.source]}); name "
-                "another round, or run this one `again` (--again), which keeps what has landed and shows this in its place"
+                f"round {claim.round} of scheme {claim.scheme}: already landed (run {run.run_id}, {_ORIGINS[run.source]}); "
+                "name another round, or replace the current run with --again (`again`), which keeps the old run's rows"
             )
     return others
 
 
-_WHO = {SIMULATED: "simulated people", "records": "real records", "reports": "reports that clients sent"}
+_ORIGINS = {SIMULATED: "simulated clients", "records": "real records", "reports": "collected reports"}

@@ -1,4 +1,4 @@
-"""Which rounds have landed, and when; and what is forgotten of them when their files are deleted."""
+"""Landed rounds with their times, and the deletion of their results."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from dpcore.results.warehouse.connection import rows_there
 from dpcore.results.warehouse.published import open_to_publish
 from dpcore.results.warehouse.views import RESULTS
 
-# Of a round that is forgotten: what was asked, what it cost, and which reports it counted, so that no other round does.
-_KEPT = {"schemes", "attributes", "categories", "budgets", "batches"}
+# Tables that remain when results are deleted: the scheme, the spent epsilon, and the files that no other round may count.
+_REMAINING = {"schemes", "attributes", "categories", "budgets", "batches"}
 
 
 def standing_rounds(path: str | Path) -> dict[tuple[str, str], str]:
-    """Return (scheme's name, round) -> the source of the run that stands for it, though its numbers may be forgotten.
+    """Return (scheme's name, round) -> source of its current run, including rounds with deleted results.
 
-    {} where there is no warehouse.  Raises WarehouseError where the warehouse cannot be read.
+    {} if there is no warehouse.  Raises WarehouseError if the warehouse cannot be read.
     """
     rows = rows_there(path, "select scheme, \"round\", source from runs where state = 'landed' and replaced_by is null")
     return {(scheme, round_): source for scheme, round_, source in rows}
 
 
 def accepted_before(path: str | Path, digest: str, round_: str, run_id: str) -> list[int]:
-    """Return how many reports were accepted by each other run of a round that has landed."""
+    """Return the numbers of accepted reports of the other landed runs of a round."""
     sql = "select accepted from runs where state = 'landed' and scheme_digest = ? and \"round\" = ? and run_id <> ?"
     return [int(accepted or 0) for (accepted,) in rows_there(path, sql, [digest, round_, run_id])]
 
 
 def population_before(path: str | Path, digest: str, round_: str) -> dict[tuple[str, str], float]:
-    """Return (label, category) -> its share of the population, by which a round that has landed was weighted."""
+    """Return (label, category) -> population share that the landed round was weighted by."""
     sql = (
         "select label, category, population from labels join runs on runs.run_id = labels.run_id "
         'where population is not null and scheme_digest = ? and "round" = ?'
@@ -40,14 +40,14 @@ def population_before(path: str | Path, digest: str, round_: str) -> dict[tuple[
 
 
 def stands(path: str | Path, run_id: str) -> bool:
-    """Return whether a run has landed and stands for its round; False where there is no warehouse."""
+    """Return whether a run is the current run of its round; False if there is no warehouse."""
     return bool(rows_there(path, "select 1 from latest_runs where run_id = ?", [run_id]))
 
 
 def landed_rounds(path: str | Path) -> dict[tuple[str, str, str], datetime]:
-    """Return (scheme digest, source, round) -> when its newest landed run ended; {} where there is no warehouse.
+    """Return (scheme digest, source, round) -> end of its newest landed run; {} if there is no warehouse.
 
-    Raises WarehouseError where the warehouse cannot be read.
+    Raises WarehouseError if the warehouse cannot be read.
     """
     rows = rows_there(
         path, "select scheme_digest, source, \"round\", max(finished_at) from runs where state = 'landed' group by all"
@@ -56,23 +56,23 @@ def landed_rounds(path: str | Path) -> dict[tuple[str, str, str], datetime]:
 
 
 def move_figures(path: str | Path, before: str, now: str) -> None:
-    """Let `figures` name pictures whose folders began with one text by folders that begin with another."""
+    """Replace a prefix of the paths in `figures` by another."""
     with open_to_publish(path) as connection:
-        moved = "update figures set path = ? || substr(path, ?) where starts_with(path, ?)"
-        connection.execute(moved, [now, len(before) + 1, before])
+        update = "update figures set path = ? || substr(path, ?) where starts_with(path, ?)"
+        connection.execute(update, [now, len(before) + 1, before])
 
 
 def rounds_to_forget(path: str | Path, before: datetime) -> list[tuple[str, str]]:
-    """Return (scheme's name, round) of what landed before a moment and still has numbers, oldest first."""
+    """Return (scheme's name, round) of rounds with results that landed before a time, oldest first."""
     landed = "select scheme, \"round\" from runs where state = 'landed' and forgotten_at is null"
     rows = rows_there(path, f"{landed} group by all having max(finished_at) < ? order by 2, 1", [_utc(before)])
     return [(scheme, round_) for scheme, round_ in rows]
 
 
 def forget_round(path: str | Path, scheme: str, round_: str, now: datetime) -> None:
-    """Delete the numbers of every run of a scheme's round; that it landed, what it counted and what was spent stay.
+    """Delete the results of all runs of a scheme's round; the runs, their files and the spent epsilon remain.
 
-    Another round that was compared with it is so no longer.  Raises WarehouseError where the round has not landed.
+    Comparisons of other rounds with it are deleted as well.  Raises WarehouseError if the round has not landed.
     """
     with open_to_publish(path) as connection:
         runs = [
@@ -82,8 +82,8 @@ def forget_round(path: str | Path, scheme: str, round_: str, now: datetime) -> N
             ).fetchall()
         ]
         if not runs:
-            raise WarehouseError(f"round {round_} of scheme {scheme} has not landed; there is nothing to forget")
-        for table in RESULTS.keys() - _KEPT:
+            raise WarehouseError(f"round {round_} of scheme {scheme}: not landed, so there is nothing to delete")
+        for table in RESULTS.keys() - _REMAINING:
             connection.execute(f"delete from {table} where list_contains(?, run_id)", [runs])
         connection.execute("delete from comparisons where list_contains(?, other_run_id)", [runs])
         connection.execute("update runs set forgotten_at = ? where list_contains(?, run_id)", [_utc(now), runs])
@@ -94,6 +94,6 @@ def _utc(moment: datetime) -> datetime:
 
 
 def forget_figures(path: str | Path, run_ids: Sequence[str]) -> None:
-    """Delete the rows of `figures` of runs whose pictures are being deleted."""
+    """Delete the rows of `figures` of these runs."""
     with open_to_publish(path) as connection:
         connection.execute("delete from figures where list_contains(?, run_id)", [list(run_ids)])

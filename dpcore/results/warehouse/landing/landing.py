@@ -1,7 +1,7 @@
-"""Lands a run: all its rows, in one transaction, so that landing it again changes nothing.
+"""Lands a run: writes all its rows in one transaction; landing it again changes nothing.
 
-Rule: everything that can be refused is refused before the file is opened.  The rows are converted to the tables' exact
-types and inserted into an empty warehouse in memory first, whose constraints then speak before anything is locked.
+All checks that do not need the file are made before it is opened: the rows are converted to the exact types of the tables and
+inserted into an empty warehouse in memory, which has the same constraints.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from dpcore.results.warehouse.transaction import one_line, transaction
 from dpcore.results.warehouse.typed_rows import repeated, to_rows
 from dpcore.results.warehouse.views import RESULTS
 
-REHEARSAL = "rehearsal.duckdb"  # the one file in which real people's seeded noise lands; it stands in the run's folder
-# Of a run: its numbers, those of the round before, and its comparisons of groups -> its rows of `comparisons` with that round,
-# and the `checks` that depend on them.
+REHEARSAL = "rehearsal.duckdb"  # the only file for a dry run on real records with a seed; it is in the run's folder
+# (estimates of a run, of the previous round, comparisons of its groups) -> (its rows of `comparisons` with that round, the
+# `checks` that depend on them)
 Judge = Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], tuple[pd.DataFrame, pd.DataFrame]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow:
-    """The row of `runs`, but for its state, which landing decides.
+    """The row of `runs` without its state.
 
     source: 'simulated', 'records' or 'reports'.  randomness: 'secure' or 'seeded'.  seed: of a simulation only, below
-    2^63; with records it is refused, because reports minus the noise of a known seed are the records.
-    late: of the accepted and rejected reports, those sent for an earlier round.
-    trial: whether simulated people tried something out under a name of its own.
-    started_at, finished_at: with a time zone; kept as UTC to the microsecond.
+    2^63; not allowed with records, because a known seed reveals the noise and so the records.
+    late: number of reports, accepted or rejected, that were sent for an earlier round.
+    trial: whether it is a simulated trial under a name of its own.
+    started_at, finished_at: with a time zone; stored as UTC to the microsecond.
     """
 
     run_id: str
@@ -67,12 +67,12 @@ class RunRow:
 
 @dataclass(frozen=True, eq=False)
 class Landing:
-    """What one run lands: its row of `runs` and a frame for each table it has rows for.
+    """The rows of one run: its row of `runs` and a frame for each table.
 
     again: whether it may replace another run of its round (`current_run`).
 
-    tables: keys among RESULTS; columns as in the table, in any order; `run_id` may be left out, and so may a column that the
-    table has a default for.  NaN, NaT and None are nulls.
+    tables: keys among RESULTS; columns as in the table, in any order.  `run_id` and columns with a default are optional.
+    NaN, NaT and None are nulls.
     """
 
     run: RunRow
@@ -81,7 +81,7 @@ class Landing:
 
     @property
     def claim(self) -> Claim:
-        """What it claims: to stand for its round.  A trial always may."""
+        """The claim to become the current run of its round; a trial always may."""
         return Claim(
             run_id=self.run.run_id,
             scheme=self.run.scheme,
@@ -96,7 +96,7 @@ def run_id(scheme_digest: str, round_: str, salt: str | int) -> str:
     """Return the first 16 hex digits of SHA-256 over scheme digest, round and salt.
 
     salt: the seed, the flow run's id or a fresh nonce; a number and its digits give the same identifier.
-    Each part is preceded by its length, so that no two different triples are hashed alike.
+    Each part is preceded by its length, so that different triples have different inputs.
     """
     parts = [part.encode() for part in (scheme_digest, round_, str(salt))]
     framed = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
@@ -106,25 +106,25 @@ def run_id(scheme_digest: str, round_: str, salt: str | int) -> str:
 def land(
     path: str | Path, landing: Landing, *, judge: Judge | None = None, patience: float = PATIENCE
 ) -> dict[str, str]:
-    """Write a run and all its rows, replacing whatever the same run_id had landed before.
+    """Write a run and all its rows, replacing earlier rows of the same run_id.
 
-    Returns run_id -> the round that it was compared with, '' where there is none, of the runs that `judge` compared.
+    Returns run_id -> the round that it was compared with ('' if there is none) for the runs that `judge` compared.
 
-    judge: compares rounds; in the same transaction the landed round and the one after it are then compared with the rounds
-    that are before them now, and so are the rounds around what it replaces, so that the tables do not depend on the order in
-    which rounds land.  patience: seconds to wait for the file.
+    judge: compares rounds.  In the same transaction, the landed round and the next one are compared with their previous rounds,
+    and so are the rounds next to a replaced run, so that the tables do not depend on the order of landings.
+    patience: timeout in seconds if the file is locked.
     Raises WarehouseError, with nothing written, for an unknown table or column, a missing column, a value of another
-    type, a null where none may be, rows of another run, two rows of one key, a broken CHECK, or a file of reports that
-    another round has counted, and for a rehearsal in any file but its own; AlreadyLanded where another run stands for the
-    round and may not be replaced.
+    type, a null in a column without nulls, rows of another run, duplicate keys, a violated CHECK, a file of reports that
+    another round has counted, and for a dry run on real records in another file than its own; AlreadyLanded if the round
+    has a current run that this run may not replace.
     """
     run = landing.run
     if run.source != SIMULATED and run.randomness == "seeded" and Path(path).name != REHEARSAL:
-        raise WarehouseError(f"a rehearsal of real people lands in a {REHEARSAL} of its own, got {path}; run it anew")
+        raise WarehouseError(f"{path}: a dry run on real records lands in its own {REHEARSAL}; run it again")
     rows = {"runs": _run_row(run, "landed")}
     for table, frame in landing.tables.items():
         if table not in RESULTS:
-            raise WarehouseError(f"a run lands in {', '.join(RESULTS)}; got a table named {table!r}")
+            raise WarehouseError(f"table {table!r}: unknown; a run lands in {', '.join(RESULTS)}")
         rows[table] = to_rows(table, _with_run_id(table, frame, run.run_id))
     _try_out(rows)
     with open_to_publish(path, patience=patience) as connection:
@@ -138,23 +138,23 @@ def land(
         if "batches" in rows:
             refuse_counted(connection, run.run_id)
         charge_landed(connection, run.run_id)
-        lines = {(run.scheme_digest, run.source), *((old.scheme_digest, old.source) for old in replaced)}
-        for source in sorted({source for _, source in lines}):
+        series = {(run.scheme_digest, run.source), *((old.scheme_digest, old.source) for old in replaced)}
+        for source in sorted({source for _, source in series}):
             judge_turnout(connection, run.scheme, source)
-        return {} if judge is None or run.trial else _settle(connection, lines, run.round, judge)
+        return {} if judge is None or run.trial else _settle(connection, series, run.round, judge)
 
 
 def land_failure(path: str | Path, run: RunRow, *, patience: float = 30.0) -> None:
-    """Write that a run failed: one row of `runs`; a run that has landed stays landed, with all its rows.
+    """Write a failed run: one row of `runs`; a landed run keeps its state and rows.
 
-    patience: short, as it may have failed because the file was taken.
+    patience: short, because the run may have failed because of a locked file.
     Raises WarehouseError as `land` does.
     """
     _land_state(path, run, "failed", patience)
 
 
 def land_waiting(path: str | Path, run: RunRow, *, patience: float = PATIENCE) -> None:
-    """Write that a run waits for more clients: one row of `runs`, as `land_failure` does."""
+    """Write a run that is held back because it has too few clients: one row of `runs`, as in `land_failure`."""
     _land_state(path, run, "waiting", patience)
 
 
@@ -169,19 +169,19 @@ def _land_state(path: str | Path, run: RunRow, state: str, patience: float) -> N
 
 
 def land_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = PATIENCE) -> None:
-    """Write the rows of measured studies, replacing those of the same study and `measured_at`.
+    """Write the rows of studies, replacing those of the same study and `measured_at`.
 
-    frame: the columns of `benchmarks`; `measured_at` with a time zone, one time for all rows of a study.
+    frame: the columns of `benchmarks`; `measured_at` with a time zone, the same for all rows of a study.
     Raises WarehouseError as `land` does.
     """
     _publish("benchmarks", frame, "study, measured_at", path, patience)
 
 
 def add_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = PATIENCE) -> None:
-    """Write rows of a study that is being measured, beside those it has; the same method in the same place is replaced.
+    """Add rows to a running study; rows with the same key are replaced.
 
-    A study of a thousand pieces is not published a thousand times: `publish_copy` follows the last one.
-    frame: as `land_benchmarks` takes it.  Raises WarehouseError as `land` does.
+    The rows are not published until `publish_copy`, which saves time in a study of many parts.
+    frame: as for `land_benchmarks`.  Raises WarehouseError as `land` does.
     """
     content = _tried_out("benchmarks", frame)
     with open_for_writing(path, patience=patience) as connection, transaction(connection):
@@ -189,9 +189,9 @@ def add_benchmarks(path: str | Path, frame: pd.DataFrame, *, patience: float = P
 
 
 def land_checks(path: str | Path, identifier: str, frame: pd.DataFrame, *, patience: float = PATIENCE) -> None:
-    """Write checks that belong to no round, such as an audit's, replacing those of the same identifier.
+    """Write checks without a round, such as those of an audit, replacing those of the same identifier.
 
-    identifier: 16 hex digits, as `run_id` makes them; there is no row of `runs`, since nobody reported.
+    identifier: 16 hex digits, as from `run_id`; it has no row in `runs`.
     frame: the columns of `checks`, without run_id.
     Raises WarehouseError as `land` does.
     """
@@ -199,7 +199,7 @@ def land_checks(path: str | Path, identifier: str, frame: pd.DataFrame, *, patie
 
 
 def add_figures(path: str | Path, frame: pd.DataFrame, *, patience: float = PATIENCE) -> None:
-    """Write where pictures of landed runs are, beside those they have; a picture of the same name is replaced.
+    """Add the paths of pictures of landed runs; a picture of the same name is replaced.
 
     frame: the columns of `figures`.  Raises WarehouseError as `land` does.
     """
@@ -207,7 +207,7 @@ def add_figures(path: str | Path, frame: pd.DataFrame, *, patience: float = PATI
 
 
 def _publish(table: str, frame: pd.DataFrame, key: str, path: str | Path, patience: float) -> None:
-    """Write rows of one table, in place of those of the same key."""
+    """Write rows of one table, replacing those with the same key, and publish."""
     content = _tried_out(table, frame)
     with open_to_publish(path, patience=patience) as connection:
         _put(connection, table, content, key)
@@ -220,7 +220,7 @@ def _tried_out(table: str, frame: pd.DataFrame) -> pa.Table:
 
 
 def _forget_waiting(connection: duckdb.DuckDBPyConnection, run: RunRow) -> None:
-    """Drop what earlier attempts at a round said of waiting: every new file of reports makes another run of it."""
+    """Delete earlier runs of a round that were held back, because every new file of reports gives another run_id."""
     connection.execute(
         "delete from runs where state = 'waiting' and scheme_digest = ? and source = ? and \"round\" = ?",
         [run.scheme_digest, run.source, run.round],
@@ -228,14 +228,14 @@ def _forget_waiting(connection: duckdb.DuckDBPyConnection, run: RunRow) -> None:
 
 
 def _settle(
-    connection: duckdb.DuckDBPyConnection, lines: Iterable[tuple[str, str]], landed: str, judge: Judge
+    connection: duckdb.DuckDBPyConnection, series: Iterable[tuple[str, str]], landed: str, judge: Judge
 ) -> dict[str, str]:
-    """Compare the landed round, and the next one that stands, with the round that is now before each.
+    """Compare the landed round and the next one with the round before each.
 
-    lines: scheme digest and source of what is compared: those of the run that has landed, and of what it replaced.
+    series: scheme digest and source of the landed run and of the runs that it replaced.
     """
     compared = {}
-    rounds = [(*line, *run) for line in sorted(lines) for run in around(connection, *line, landed)]
+    rounds = [(*key, *run) for key in sorted(series) for run in around(connection, *key, landed)]
     for digest, source, identifier, round_ in rounds:
         before = numbers_before(connection, digest, source, round_, identifier)
         groups = connection.execute("from comparisons where run_id = ? and other_run_id = run_id", [identifier]).df()
@@ -257,7 +257,7 @@ def _run_row(run: RunRow, state: str) -> pa.Table:
     for name in ("started_at", "finished_at"):
         moment = values[name]
         if moment is not None and moment.tzinfo is None:
-            raise WarehouseError(f"runs.{name} must carry a time zone, such as datetime.now(UTC)")
+            raise WarehouseError(f"runs.{name}: needs a time zone, such as datetime.now(UTC)")
         values[name] = None if moment is None else moment.astimezone(UTC)
     return to_rows("runs", pd.DataFrame({name: pd.Series([value], dtype=object) for name, value in values.items()}))
 
@@ -266,7 +266,7 @@ def _with_run_id(table: str, frame: pd.DataFrame, identifier: str) -> pd.DataFra
     if "run_id" not in frame.columns:
         return frame.assign(run_id=identifier)
     if not (frame["run_id"] == identifier).all():
-        raise WarehouseError(f"{table} holds rows of another run than {identifier}; a run lands its own rows only")
+        raise WarehouseError(f"{table}: has rows of another run than {identifier}; a run lands its own rows only")
     return frame
 
 

@@ -1,11 +1,11 @@
-"""Finds what a round is compared with: the functionals and shares of the latest earlier round of the same scheme."""
+"""The estimates that a round is compared with: those of the latest earlier round of the same scheme."""
 
 from __future__ import annotations
 
 import duckdb
 import pandas as pd
 
-_STANDS = "state = 'landed' and replaced_by is null and forgotten_at is null and not trial"
+_CURRENT = "state = 'landed' and replaced_by is null and forgotten_at is null and not trial"
 
 _NUMBERS = """
 with numbers as (
@@ -13,7 +13,7 @@ with numbers as (
         run_id, attribute, given, functional, kind, estimate, plug_in, standard_error, confidence, low, high, reason,
         1 as part, rowid as place
     from functionals
-    where estimator not in ('bias_aware', 'distribution_free', 'two_rounds') -- the last, as an earlier round is part of it
+    where estimator not in ('bias_aware', 'distribution_free', 'two_rounds') -- two_rounds depends on an earlier round
     union all
     select
         run_id, attribute, given, 'frequency(' || category || ')', 'smooth', coalesce(raw, estimate), estimate,
@@ -30,7 +30,7 @@ order by part, place
 _EARLIER = f"""
 select run_id
 from runs
-where {_STANDS} and scheme_digest = ? and source = ? and "round" < ? and run_id <> ?
+where {_CURRENT} and scheme_digest = ? and source = ? and "round" < ? and run_id <> ?
 order by "round" desc
 limit 1
 """
@@ -38,7 +38,7 @@ limit 1
 _AROUND = f"""
 select run_id, "round"
 from runs
-where {_STANDS} and scheme_digest = ? and source = ? and "round" >= ?
+where {_CURRENT} and scheme_digest = ? and source = ? and "round" >= ?
 order by "round"
 limit 2
 """
@@ -47,18 +47,18 @@ limit 2
 def numbers_before(
     connection: duckdb.DuckDBPyConnection, scheme_digest: str, source: str, round_: str, run_id: str
 ) -> pd.DataFrame:
-    """Return the numbers, with run_id, round, seed and source, of the latest earlier round's run that stands.
+    """Return the estimates of the current run of the latest earlier round, with run_id, round, seed and source.
 
-    One row per attribute, group and functional, or frequency(CATEGORY), whose estimate is then the unbiased share.
-    Of the same scheme, by its digest, and the same source: simulated people are not compared with real ones.  Rounds sort as
-    text.  Empty where there is none.
+    One row per attribute, group and functional, or frequency(CATEGORY) with the unbiased proportion as estimate.  The round has
+    the same scheme digest and the same source: simulated and real data are not compared.  Rounds sort as text.  Empty if there
+    is no such round.
     """
     earlier = connection.execute(_EARLIER, [scheme_digest, source, round_, run_id]).fetchall()
     return numbers(connection, earlier[0][0] if earlier else "")
 
 
 def numbers(connection: duckdb.DuckDBPyConnection, run_id: str) -> pd.DataFrame:
-    """Return the numbers of one run, as `numbers_before` does, in the order in which they landed."""
+    """Return the estimates of one run, as in `numbers_before`, in the order of landing."""
     frame: pd.DataFrame = connection.execute(_NUMBERS, [run_id]).df()
     return frame
 
@@ -66,5 +66,5 @@ def numbers(connection: duckdb.DuckDBPyConnection, run_id: str) -> pd.DataFrame:
 def around(
     connection: duckdb.DuckDBPyConnection, scheme_digest: str, source: str, round_: str
 ) -> list[tuple[str, str]]:
-    """Return (run_id, round) of a round's run that stands, and of the next round's; of one that does not, of the next two."""
+    """Return (run_id, round) of the current runs of the first two rounds that are not before `round_`."""
     return connection.execute(_AROUND, [scheme_digest, source, round_]).fetchall()

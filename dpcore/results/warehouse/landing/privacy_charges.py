@@ -1,9 +1,9 @@
-"""Every time that real people were asked, whatever became of the round: what `composed_budgets` adds up.
+"""Charges of real clients, including those of failed rounds; `composed_budgets` adds them up.
 
-Rule 1.  Charge, then draw: the rows of a run over records are on the disk before the first record is privatized.
-Rule 2.  What clients have sent was drawn on their own machines; a file of it is charged when a round first sees it.
-Rule 3.  Nothing is ever taken back, and nothing is charged twice under one name: a run's, or the hash of a file's bytes.
-Rule 4.  No round of real people lands uncharged, whoever lands it.
+Rule 1.  Charge before drawing noise: the rows of a run on records are on disk before the first record is privatized.
+Rule 2.  Clients draw their noise themselves; a file of reports is charged when a round first reads it.
+Rule 3.  Charges are never deleted, and each run or file (by the hash of its bytes) is charged once.
+Rule 4.  No round with real data lands without its charges.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dpcore.results.warehouse.typed_rows import to_rows
 
 
 def charge(path: str | Path, frame: pd.DataFrame) -> None:
-    """Write rows of `drawings`; those that are there already stay as they are.
+    """Write rows of `drawings`; existing rows are not changed.
 
-    Raises WarehouseError, with nothing written, where the warehouse cannot be written: then nothing may be drawn.
+    Raises WarehouseError, with nothing written, if the warehouse cannot be written; then no noise may be drawn.
     """
     content = to_rows("drawings", frame)
     with open_to_publish(path) as connection:
@@ -31,14 +31,14 @@ def charge(path: str | Path, frame: pd.DataFrame) -> None:
 
 
 def charge_landed(connection: duckdb.DuckDBPyConnection, run_id: str) -> None:
-    """Charge what a run of real people has just landed, where that has not been done before.
+    """Write the missing charges of a run on real data that has just landed.
 
-    Raises WarehouseError where it has landed without what that is: its budgets and its scheme.
+    Raises WarehouseError if it has landed without its budgets and scheme, from which the charges follow.
     """
     connection.execute(_LANDED, [run_id])
     if connection.execute(_UNCHARGED, [run_id]).fetchall():
         raise WarehouseError(
-            "a run of real people lands with its budgets and schemes, or what they spent would be lost"
+            f"run {run_id}: a run on real data must land with its budgets and schemes, for the charges"
         )
 
 
@@ -65,13 +65,13 @@ with asked as (
     left join batches on batches.run_id = runs.run_id
     where runs.run_id = ? and runs.source <> 'simulated'
 ),
-told as (
+charges as (
     select run_id, attribute, epsilon, coalesce(delta, 0) as delta, states from budgets
     union all
     select run_id, '', epsilon, coalesce(delta, 0), null from schemes
 )
-select asked.* exclude (run_id), told.* exclude (run_id)
+select asked.* exclude (run_id), charges.* exclude (run_id)
 from asked
-join told on told.run_id = asked.run_id
+join charges on charges.run_id = asked.run_id
 on conflict do nothing
 """

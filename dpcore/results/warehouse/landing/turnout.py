@@ -1,12 +1,12 @@
-"""The check `clients`: whether a round has far fewer reports than the rounds before it."""
+"""The check `clients`: whether a round has far fewer reports than the previous rounds."""
 
 from __future__ import annotations
 
 import duckdb
 
 NAME = "clients"
-ROUNDS = 7  # before it, of which the median is taken
-SHARE = 0.5  # of that median, below which a round has far fewer
+ROUNDS = 7  # previous rounds, for the median
+SHARE = 0.5  # fraction of the median below which the check fails
 
 _JUDGED = f"""
 with rounds as (
@@ -25,19 +25,19 @@ select
     accepted >= {SHARE} * usual as passed,
     accepted::double as observed,
     {SHARE} * usual as threshold,
-    format('{{:,}} reports; the {{}} before it had {{:,}}{{}}', accepted,
-        if(earlier = 1, 'round', earlier || ' rounds'), usual::bigint, if(earlier = 1, '', ' at the median')) as detail
+    format('{{:,}} reports; {{}}{{:,}} in the previous {{}}', accepted, if(earlier = 1, '', 'median '), usual::bigint,
+        if(earlier = 1, 'round', earlier || ' rounds')) as detail
 from rounds
 where earlier > 0
 """
 
 
 def judge_turnout(connection: duckdb.DuckDBPyConnection, scheme: str, source: str) -> None:
-    """Write the check of every round of a scheme that stands, of real or of simulated people, anew."""
-    given = [scheme, source == "simulated"]
+    """Write the check again for all current rounds of a scheme with real data, or with simulated data."""
+    values = [scheme, source == "simulated"]
     connection.execute(
         f"delete from checks where name = '{NAME}' and run_id in (select run_id from runs where scheme = ? and (source = "
         "'simulated') = ?)",
-        given,
+        values,
     )
-    connection.execute(f"insert into checks by name {_JUDGED}", given)
+    connection.execute(f"insert into checks by name {_JUDGED}", values)

@@ -1,4 +1,4 @@
--- one row per scheme, round and part of both attributes: the share that a part of the first has among those of each part of the second, in the runs that stand, of the law that is shown; low and high are those of the cell, over the share of its column as shown
+-- one row per scheme, round and part of both attributes: the proportion of a part of the first attribute given each part of the second, from the fitted joint distribution of the current runs; low and high are the cell's confidence limits divided by the fitted proportion of its column
 create or replace macro conditional_of(attribute, given) as table
 select
     cells.scheme,

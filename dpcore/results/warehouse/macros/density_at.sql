@@ -1,4 +1,4 @@
--- one row per scheme, round, estimator and group: the density of an attribute at x with its pointwise band, between grid points on a straight line, in the runs that stand
+-- one row per scheme, round, estimator and group: the density of an attribute at x with its pointwise band, interpolated linearly between grid points, in the current runs
 create or replace macro density_at(attribute, x) as table
 with around as (
     select pieces.*, (x - pieces.x) / (pieces.next_x - pieces.x) as way

@@ -1,4 +1,4 @@
--- one row per scheme, round, estimator, group and category: the largest categories of an attribute, as many as asked for, in the runs that stand; low and high are simultaneous for all categories, so that they hold for those selected; differs: the interval excludes an equal share, 1 / categories; any_differs: at least one category's interval does; low, high, differs and any_differs are null for rounds that landed before version 35
+-- one row per scheme, round, estimator, group and category: the largest categories of an attribute, as many as requested, in the current runs; low and high are simultaneous for all categories, so they are valid for the selected ones; differs: the interval excludes an equal proportion, 1 / categories; any_differs: at least one category's interval does; low, high, differs and any_differs are null for rounds that landed before version 35
 create or replace macro largest_of(attribute, number) as table
 select
     shares.scheme,
@@ -23,7 +23,7 @@ select
 from latest_frequencies as shares
 where shares.attribute = attribute
 window of_all as (partition by shares.run_id, shares.estimator, shares.given)
--- shares of zero are told apart by what they were before they were made possible
+-- estimates of zero are ordered by their unprojected values
 qualify row_number() over (
     partition by shares.run_id, shares.estimator, shares.given
     order by shares.estimate desc, shares.raw desc, shares.category

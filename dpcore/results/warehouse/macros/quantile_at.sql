@@ -1,4 +1,4 @@
--- one row per scheme, round, estimator and group: the least x of an attribute that a share p of the clients does not exceed, in the runs that stand; the interval inverts the pointwise band of the distribution function, and holds at least as often as its confidence says
+-- one row per scheme, round, estimator and group: the p-quantile of an attribute, in the current runs; the interval inverts the pointwise band of the distribution function, and its coverage is at least its confidence
 create or replace macro quantile_at(attribute, p) as table
 with ends as (
     select
@@ -13,7 +13,7 @@ with ends as (
 ways as (
     select
         ends.*,
-        -- what sits at the upper bound itself is reached there, not on the way: the line stops short of it, and so does the band
+        -- a point mass at the upper bound is reached at the bound only: the line and the band end below it
         case when ends.is_last then ends.next_cdf - coalesce(atoms.plug_in, 0) else ends.next_cdf end as end_cdf,
         case when ends.is_last and atoms.plug_in > 0 then ends.cdf_low else ends.next_cdf_low end as end_cdf_low,
         (p - ends.cdf) / (end_cdf - ends.cdf) as way,

@@ -1,4 +1,4 @@
--- one row per scheme, round, estimator and group: the share of clients from a to b, both included, of an attribute in the runs that stand; the interval holds at least as often as its confidence says
+-- one row per scheme, round, estimator and group: the proportion of clients from a to b, both included, in the current runs; the coverage of the interval is at least its confidence
 create or replace macro share_between(attribute, a, b) as table
 with ways as (
     select
@@ -32,11 +32,11 @@ select
     ends."round",
     ends.estimator,
     ends.given,
-    -- below the lower bound is nobody, at or below the upper one everybody: values were clipped there
+    -- values were clipped: none is below the lower bound or above the upper bound
     case when ends.to_upper then 1 else ends.cdf_b end - case when ends.from_lower then 0 else ends.cdf_a end as share,
     greatest(0, case when ends.to_upper then 1 else ends.low_b end - case when ends.from_lower then 0 else ends.high_a end) as low,
     least(1, case when ends.to_upper then 1 else ends.high_b end - case when ends.from_lower then 0 else ends.low_a end) as high,
-    -- two pointwise intervals hold together at least that often
+    -- joint coverage of two pointwise intervals, by Bonferroni's inequality
     case when ends.from_lower or ends.to_upper then ends.confidence else 2 * ends.confidence - 1 end as confidence
 from ends
 where case when a <= b then ends.is_within else error('share_between(attribute, a, b) needs a <= b') end

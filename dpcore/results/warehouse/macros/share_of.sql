@@ -1,4 +1,4 @@
--- one row per scheme, round, estimator and group: the share of a union of categories (a list) of an attribute in the runs that stand, with the interval of their joint covariance; plug_in is the sum of the shares shown
+-- one row per scheme, round, estimator and group: the proportion of a union of categories (a list) of an attribute in the current runs, with an interval from their joint covariance; plug_in is the sum of the estimates
 create or replace macro share_of(attribute, categories) as table
 with whole as (
     select
@@ -12,7 +12,7 @@ with whole as (
         count(*) as k,
         count(*) filter (where list_contains(categories, shares.category)) / k as part, -- of all categories
         case when len(unknown) = 0 then sum(shares.estimate) filter (where list_contains(categories, shares.category)) end as plug_in,
-        -- moved by the same everywhere, so that all sum to one
+        -- every category shifted by the same amount, so that all sum to one
         sum(shares.raw) filter (where list_contains(categories, shares.category)) - part * (sum(shares.raw) - 1) as sum_of_raw,
         case when len(unknown) = 0 then sum_of_raw end as raw,
         any_value(attributes.own_variance_none) as none,
@@ -30,7 +30,7 @@ with whole as (
     group by shares.scheme, shares."round", shares.run_id, shares.estimator, shares.given, shares.confidence
 ),
 quantiles as (
-    -- the normal quantile of (1 + confidence) / 2, to the last digits: Wichura, algorithm AS 241
+    -- normal quantile of (1 + confidence) / 2 in double precision: Wichura, algorithm AS 241
     select
         whole.*,
         0.5 - whole.tail as q,
@@ -61,8 +61,8 @@ quantiles as (
     from whole
 ),
 scored as (
-    -- reports times the variance of raw at a share f is constant + slope f - f^2, and 0 for all categories; the interval holds
-    -- the f that are within z standard errors, each its own, of raw
+    -- reports times the variance of raw at a proportion f is constant + slope f - f^2, and 0 for all categories; the interval is
+    -- the f within z standard errors of raw, each f with its own standard error
     select
         quantiles.*,
         none * k * part * (1 - part) + (gain - 1) * part * part as constant,
@@ -73,7 +73,7 @@ scored as (
         raw + narrow * slope / 2 as middle,
         middle * middle - (1 + narrow) * (raw * raw - narrow * constant) as square,
         case when part < 1 then sqrt(case when square < 0 then 0 else square end) else 0 end as half,
-        -- a share that is not possible is brought to one that is, and its interval with it
+        -- a proportion outside [0, 1] is clipped, and its interval shifted with it
         case when raw < 0 then 0 when raw > 1 then 1 else raw end as share
     from quantiles
 ),

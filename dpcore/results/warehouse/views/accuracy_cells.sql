@@ -35,9 +35,9 @@ join hindsight using (target, clients, epsilon, metric)
 left join published using (target, clients, epsilon, metric)
 where not ours.is_peer and ours.half = '';
 
-comment on column accuracy_cells.error is 'median error of ours, in the metric''s unit';
-comment on column accuracy_cells.hindsight is 'the best peer and its settings, chosen on half of the repetitions';
-comment on column accuracy_cells.hindsight_error is 'its median error on the other half, in the metric''s unit';
+comment on column accuracy_cells.error is 'median error of our method, in the metric''s unit';
+comment on column accuracy_cells.hindsight is 'peer with the smallest error and its settings, selected on the first half of the repetitions';
+comment on column accuracy_cells.hindsight_error is 'median error of that peer on the second half, in the metric''s unit';
 comment on column accuracy_cells.published_error is 'median error of SW-EMS at 1024 bins, in the metric''s unit';
-comment on column accuracy_cells.to_hindsight is 'our error over the best peer''s, a ratio; below 1 ours is smaller';
-comment on column accuracy_cells.to_published is 'our error over that of SW-EMS at 1024 bins, a ratio';
+comment on column accuracy_cells.to_hindsight is 'ratio of our error to that of the best peer; below 1 our error is smaller';
+comment on column accuracy_cells.to_published is 'ratio of our error to that of SW-EMS at 1024 bins';

@@ -1,4 +1,4 @@
--- one row per method, parameters, target, clients, epsilon, metric and half of the newest accuracy study, where no half is named for all repetitions
+-- one row per method, parameters, target, clients, epsilon, metric and half of the newest accuracy study; half is empty for all repetitions
 create or replace view accuracy_rows as
 select
     method,
@@ -14,7 +14,7 @@ select
 from latest_benchmarks
 where study = 'accuracy';
 
-comment on column accuracy_rows.metric is 'what the error is of, without the half';
+comment on column accuracy_rows.metric is 'error metric, without the half';
 comment on column accuracy_rows.half is 'first or second half of the repetitions; empty for all of them';
 comment on column accuracy_rows.error is 'median error, in the metric''s unit, at least 1e-12';
-comment on column accuracy_rows.is_peer is 'whether the method is a peer''s, not ours';
+comment on column accuracy_rows.is_peer is 'true for a method of another package';

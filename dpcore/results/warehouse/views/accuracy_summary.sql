@@ -18,9 +18,9 @@ from accuracy_cells as cells
 join worst using (method, metric)
 group by cells.method, cells.metric;
 
-comment on column accuracy_summary.cells is 'cells of targets, clients and epsilons, a count';
-comment on column accuracy_summary.to_hindsight is 'geometric mean of our errors over the best peers'', a ratio';
-comment on column accuracy_summary.to_published is 'geometric mean of our errors over those of SW-EMS at 1024 bins, a ratio';
-comment on column accuracy_summary.won is 'share of the cells in which our error is below the best peer''s';
-comment on column accuracy_summary.worst_target is 'the target on which we stand worst beside the best peer';
-comment on column accuracy_summary.worst_ratio is 'geometric mean of our errors over the best peers'' there, a ratio';
+comment on column accuracy_summary.cells is 'number of cells of target, clients and epsilon';
+comment on column accuracy_summary.to_hindsight is 'geometric mean of the ratios of our error to that of the best peer';
+comment on column accuracy_summary.to_published is 'geometric mean of the ratios of our error to that of SW-EMS at 1024 bins';
+comment on column accuracy_summary.won is 'proportion of cells in which our error is below that of the best peer';
+comment on column accuracy_summary.worst_target is 'target with the largest ratio to the best peer';
+comment on column accuracy_summary.worst_ratio is 'geometric mean of the ratios to the best peer at that target';

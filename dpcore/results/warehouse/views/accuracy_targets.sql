@@ -10,6 +10,6 @@ select
 from accuracy_cells
 group by method, metric, target;
 
-comment on column accuracy_targets.cells is 'cells of clients and epsilons, a count';
-comment on column accuracy_targets.to_hindsight is 'geometric mean of our errors over the best peers'', a ratio';
-comment on column accuracy_targets.to_published is 'geometric mean of our errors over those of SW-EMS at 1024 bins, a ratio';
+comment on column accuracy_targets.cells is 'number of cells of clients and epsilon';
+comment on column accuracy_targets.to_hindsight is 'geometric mean of the ratios of our error to that of the best peer';
+comment on column accuracy_targets.to_published is 'geometric mean of the ratios of our error to that of SW-EMS at 1024 bins';

@@ -1,12 +1,12 @@
--- one row per scheme, round and attribute: what clients have spent up to it, whatever became of the rounds; of all attributes together where the attribute is empty
+-- one row per scheme, round and attribute: epsilon spent by clients up to this round, including failed rounds; an empty attribute is all attributes together
 create or replace view composed_budgets as
-with told as (
+with stated as (
     select run_id, attribute, epsilon, delta, states from budgets
     union all
     select run_id, '' as attribute, epsilon, delta, null as states from schemes
 ),
 asked as (
-    -- what was sent for one round was drawn once, in however many files it came; records are drawn anew by every run
+    -- reports sent for one round are one drawing, whatever the number of files; every run on records draws fresh noise
     select distinct
         scheme,
         scheme_digest,
@@ -19,19 +19,19 @@ asked as (
         states
     from drawings
     union all by name
-    -- simulated people have an account of their own, in rounds of which no real ones were asked
+    -- simulated clients are accounted separately, in rounds without real clients
     select
         latest_runs.scheme,
         latest_runs.scheme_digest,
         false as is_real,
         latest_runs.run_id as drawing,
         latest_runs."round",
-        told.attribute,
-        told.epsilon,
-        told.delta,
-        told.states
+        stated.attribute,
+        stated.epsilon,
+        stated.delta,
+        stated.states
     from latest_runs
-    join told on told.run_id = latest_runs.run_id
+    join stated on stated.run_id = latest_runs.run_id
     where latest_runs.source = 'simulated'
         and not latest_runs.trial
         and (latest_runs.scheme, latest_runs."round") not in (select (scheme, "round") from drawings)
@@ -39,12 +39,12 @@ asked as (
 charged as (
     select
         *,
-        -- answers are memoized under a digest: under another one they are drawn, and charged, anew
+        -- answers are memoized by scheme digest: another digest means fresh noise and a new charge
         is_real and drawing <> '' as is_fresh,
         row_number() over (
             partition by scheme, is_real, scheme_digest, attribute, is_fresh order by "round", drawing
         ) as of_digest,
-        -- records are privatized here, where nobody has a key
+        -- records are privatized here, without clients' keys
         is_fresh or of_digest = 1 as is_least,
         is_fresh or of_digest <= coalesce(states, of_digest) as is_most
     from asked
@@ -85,14 +85,14 @@ of_rounds as (
 whole as (
     from of_rounds
     union all by name
-    -- a round of nothing but what had been charged before: late reports, or what waited
+    -- rounds in which all reports had been charged before: late reports, or a round held back
     select
         latest_runs.scheme,
         true as is_real,
         latest_runs."round",
-        told.attribute,
-        told.epsilon,
-        told.delta,
+        stated.attribute,
+        stated.epsilon,
+        stated.delta,
         0 as drawings,
         0 as fresh,
         0 as fresh_delta,
@@ -101,11 +101,11 @@ whole as (
         0 as most,
         0 as most_delta
     from latest_runs
-    join told on told.run_id = latest_runs.run_id
+    join stated on stated.run_id = latest_runs.run_id
     where latest_runs.source <> 'simulated'
         and (latest_runs.scheme, latest_runs."round") not in (select (scheme, "round") from drawings)
 ),
-known as (
+charged_most as (
     select run_id, attribute, known_clients, most_charges from budgets
     union all
     select run_id, '', max(known_clients), max(most_charges) from budgets group by run_id
@@ -122,8 +122,8 @@ select
     sum(whole.fresh) over so_far as fresh,
     sum(whole.least) over so_far as memoized_least,
     sum(whole.most) over so_far as memoized_most,
-    known.known_clients,
-    known.most_charges * whole.epsilon as known_most,
+    charged_most.known_clients,
+    charged_most.most_charges * whole.epsilon as known_most,
     whole.delta,
     sum(whole.fresh_delta) over so_far as fresh_delta,
     sum(whole.least_delta) over so_far as memoized_least_delta,
@@ -133,20 +133,20 @@ left join latest_runs
     on latest_runs.scheme = whole.scheme
     and latest_runs."round" = whole."round"
     and (latest_runs.source <> 'simulated') = whole.is_real
-left join known on known.run_id = latest_runs.run_id and known.attribute = whole.attribute
+left join charged_most on charged_most.run_id = latest_runs.run_id and charged_most.attribute = whole.attribute
 window so_far as (partition by whole.scheme, whole.is_real, whole.attribute order by whole."round");
 
-comment on column composed_budgets.run_id is 'run of the round that stands, whose numbers are shown; null where none has landed';
-comment on column composed_budgets.source is 'where that run''s reports came from; null where none has landed, though people were asked';
-comment on column composed_budgets.attribute is 'name of the attribute in the scheme; empty for all that a client answers together';
-comment on column composed_budgets.epsilon is 'what one report spends, natural-log units';
-comment on column composed_budgets.rounds is 'rounds up to this one in which people were asked under this scheme, a count; real people''s and simulated ones'' apart';
-comment on column composed_budgets.drawings is 'times they were asked in these rounds: fresh noise, a run that failed and one that was replaced count; reports sent for one round are once';
-comment on column composed_budgets.fresh is 'epsilon spent by a client that answered every time with fresh noise, natural-log units';
-comment on column composed_budgets.memoized_least is 'epsilon spent by one with a key whose value never changed, natural-log units';
-comment on column composed_budgets.memoized_most is 'epsilon spent by one with a key at most, however its value moved, natural-log units';
-comment on column composed_budgets.known_most is 'epsilon spent in this round at most by any client that sent a token, natural-log units; 0 where none did; null where nobody sent reports';
-comment on column composed_budgets.delta is 'what one report spends beside epsilon, a probability; 0 where no noise is Gaussian';
-comment on column composed_budgets.fresh_delta is 'delta spent by a client that answered every time with fresh noise, a probability';
-comment on column composed_budgets.memoized_least_delta is 'delta spent by one with a key whose value never changed, a probability';
-comment on column composed_budgets.memoized_most_delta is 'delta spent by one with a key at most, however its value moved, a probability';
+comment on column composed_budgets.run_id is 'current run of the round; null if none has landed';
+comment on column composed_budgets.source is 'origin of that run''s reports; null if none has landed, although clients were asked';
+comment on column composed_budgets.attribute is 'name of the attribute in the scheme; empty for all attributes that a client answers together';
+comment on column composed_budgets.epsilon is 'epsilon of one report, natural-log units';
+comment on column composed_budgets.rounds is 'number of rounds up to this one under this scheme; real and simulated clients are counted separately';
+comment on column composed_budgets.drawings is 'number of times that clients were asked in these rounds, including failed and replaced runs with fresh noise; all reports sent for one round count once';
+comment on column composed_budgets.fresh is 'epsilon of a client that always answered with fresh noise, natural-log units';
+comment on column composed_budgets.memoized_least is 'epsilon of a client with a key whose value never changed, natural-log units';
+comment on column composed_budgets.memoized_most is 'largest epsilon of a client with a key, for any sequence of values, natural-log units';
+comment on column composed_budgets.known_most is 'largest epsilon in this round of a client that sent a token, natural-log units; 0 if none did; null if no reports were collected';
+comment on column composed_budgets.delta is 'delta of one report, a probability; 0 without Gaussian noise';
+comment on column composed_budgets.fresh_delta is 'delta of a client that always answered with fresh noise, a probability';
+comment on column composed_budgets.memoized_least_delta is 'delta of a client with a key whose value never changed, a probability';
+comment on column composed_budgets.memoized_most_delta is 'largest delta of a client with a key, for any sequence of values, a probability';

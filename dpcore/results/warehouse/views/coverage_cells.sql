@@ -1,4 +1,4 @@
--- one row per method, target, clients, epsilon and functional of the newest coverage study, its chunks added up
+-- one row per method, target, clients, epsilon and functional of the newest coverage study, summed over its chunks
 create or replace view coverage_cells as
 with totals as (
     select
@@ -42,16 +42,16 @@ select
     case when said_second_order = repetitions then second_order / nullif(returned, 0) end as second_order
 from totals;
 
-comment on column coverage_cells.functional is 'the number, as in a scheme';
-comment on column coverage_cells.repetitions is 'independent repetitions, a count';
-comment on column coverage_cells.returned is 'repetitions in which an estimate was given';
-comment on column coverage_cells.covered is 'repetitions whose interval held the truth';
-comment on column coverage_cells.above is 'repetitions whose interval lay above the truth';
-comment on column coverage_cells.broken is 'repetitions whose number was not finite; they count as not returned';
-comment on column coverage_cells.refused is 'whether fewer than half of the repetitions gave an estimate';
-comment on column coverage_cells.coverage is 'share of the given intervals that held the truth';
+comment on column coverage_cells.functional is 'functional as in a scheme';
+comment on column coverage_cells.repetitions is 'number of independent repetitions';
+comment on column coverage_cells.returned is 'number of repetitions with an estimate';
+comment on column coverage_cells.covered is 'number of repetitions whose interval covers the true value';
+comment on column coverage_cells.above is 'number of repetitions whose interval is above the true value';
+comment on column coverage_cells.broken is 'number of repetitions with an estimate that is not finite; they count as not returned';
+comment on column coverage_cells.refused is 'true if fewer than half of the repetitions have an estimate';
+comment on column coverage_cells.coverage is 'coverage: proportion of the intervals that cover the true value';
 comment on column coverage_cells.length is 'mean length of the intervals, in the functional''s unit';
-comment on column coverage_cells.standard_error is 'mean of the stated standard errors, in the functional''s unit';
+comment on column coverage_cells.standard_error is 'mean of the estimated standard errors, in the functional''s unit';
 comment on column coverage_cells.bias is 'mean error of the estimates, in the functional''s unit';
 comment on column coverage_cells.deviation is 'standard deviation of the estimates, in the functional''s unit';
-comment on column coverage_cells.second_order is 'mean share of the variance that is of second order; null where not every estimate said it';
+comment on column coverage_cells.second_order is 'mean proportion of the variance that is of second order; null if not all estimates state it';

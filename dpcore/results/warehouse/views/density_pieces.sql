@@ -1,4 +1,4 @@
--- one row per scheme, round, attribute, estimator, group and grid point but the last, of the run that stands: the density there and at the next grid point
+-- one row per scheme, round, attribute, estimator, group and grid point except the last, of the current run: the density there and at the next grid point
 create or replace view density_pieces as
 select
     points.*,
@@ -16,8 +16,8 @@ qualify next_x is not null;
 
 comment on column density_pieces.next_x is 'the next grid point, in the attribute''s unit';
 comment on column density_pieces.next_density is 'density at next_x, per unit of the attribute';
-comment on column density_pieces.next_low is 'lower end of the band there, per unit of the attribute';
-comment on column density_pieces.next_high is 'upper end of the band there, per unit of the attribute';
-comment on column density_pieces.next_cdf is 'share of the clients at or below next_x, a probability';
-comment on column density_pieces.next_cdf_low is 'lower end of the band of the cdf there, a probability';
-comment on column density_pieces.next_cdf_high is 'upper end of the band of the cdf there, a probability';
+comment on column density_pieces.next_low is 'lower limit of the band at next_x, per unit of the attribute';
+comment on column density_pieces.next_high is 'upper limit of the band at next_x, per unit of the attribute';
+comment on column density_pieces.next_cdf is 'proportion of clients at or below next_x';
+comment on column density_pieces.next_cdf_low is 'lower limit of the band of the cdf at next_x';
+comment on column density_pieces.next_cdf_high is 'upper limit of the band of the cdf at next_x';

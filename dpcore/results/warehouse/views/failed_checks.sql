@@ -1,4 +1,4 @@
--- one row per check that the run that stands of a scheme and round did not pass
+-- one row per failed check of the current run of a scheme and round
 create or replace view failed_checks as
 select latest_runs.scheme, latest_runs."round", checks.*
 from checks

@@ -1,4 +1,4 @@
--- one row per scheme, attribute, estimator, group, number and confidence: how often the intervals of simulations that stand, trials apart, held the truth
+-- one row per scheme, attribute, estimator, group, number and confidence: coverage of the intervals of current simulated runs, without trials
 create or replace view interval_coverage as
 with numbers as (
     select run_id, attribute, estimator, given, functional as number, confidence, low, high
@@ -26,6 +26,6 @@ join truths
 where not runs.trial and numbers.low is not null
 group by all;
 
-comment on column interval_coverage.number is 'the number: a functional, as in the scheme, or frequency(CATEGORY)';
-comment on column interval_coverage.intervals is 'intervals that landed beside a truth, a count';
-comment on column interval_coverage.coverage is 'share of them that held the truth';
+comment on column interval_coverage.number is 'functional as in the scheme, or frequency(CATEGORY)';
+comment on column interval_coverage.intervals is 'number of intervals with a known true value';
+comment on column interval_coverage.coverage is 'proportion of these intervals that cover the true value';

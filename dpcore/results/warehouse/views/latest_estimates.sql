@@ -1,4 +1,4 @@
--- one row per scheme, round, attribute, estimator, group and number: every functional and every frequency, beside the truth where it is known
+-- one row per scheme, round, attribute, estimator, group and number: every functional and frequency, with its true value if known
 create or replace view latest_estimates as
 with numbers as (
     select run_id, attribute, estimator, given, functional as number, estimate, standard_error, confidence, low, high, reason
@@ -21,10 +21,10 @@ left join truths
     and truths.given = numbers.given
     and truths.quantity = numbers.number;
 
-comment on column latest_estimates.number is 'the number: a functional, as in the scheme, or frequency(CATEGORY)';
-comment on column latest_estimates.estimate is 'estimate, in the number''s unit; null where it was refused';
+comment on column latest_estimates.number is 'functional as in the scheme, or frequency(CATEGORY)';
+comment on column latest_estimates.estimate is 'estimate, in the number''s unit; null if no estimate is available';
 comment on column latest_estimates.standard_error is 'standard error of the estimate, in the number''s unit';
-comment on column latest_estimates.low is 'lower end of the interval, in the number''s unit';
-comment on column latest_estimates.high is 'upper end of the interval, in the number''s unit';
-comment on column latest_estimates.truth is 'true value where people are simulated, in the number''s unit';
-comment on column latest_estimates.holds_truth is 'whether the interval holds the truth; null where either is unknown';
+comment on column latest_estimates.low is 'lower confidence limit, in the number''s unit';
+comment on column latest_estimates.high is 'upper confidence limit, in the number''s unit';
+comment on column latest_estimates.truth is 'true value of a simulated population, in the number''s unit; null otherwise';
+comment on column latest_estimates.holds_truth is 'true if the interval covers the true value; null if either is unknown';

@@ -1,4 +1,4 @@
--- one row per scheme and round: the landed run that stands; real people's where there are any
+-- one row per scheme and round: its current run; a run on real data takes precedence over a simulated one
 create or replace view latest_runs as
 select *
 from runs

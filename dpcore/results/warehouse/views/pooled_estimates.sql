@@ -1,7 +1,7 @@
--- one row per scheme digest, source, attribute, estimator, group, number and confidence: the estimates of all its rounds, weighted by inverse variance as if their errors were independent
+-- one row per scheme digest, source, attribute, estimator, group, number and confidence: the estimates of all its rounds, weighted by inverse variance, assuming independent errors
 create or replace view pooled_estimates as
 with rounds as (
-    -- simulated rounds of one seed are the same people: the latest stands for them
+    -- simulated rounds with one seed have the same clients: only the latest is used
     select run_id, scheme, scheme_digest, source, "round"
     from latest_runs
     where not trial
@@ -17,7 +17,7 @@ numbers as (
         latest_estimates.estimator,
         latest_estimates.given,
         latest_estimates.number,
-        -- projected shares are biased where they are small; the unbiased ones are pooled
+        -- projected proportions are biased near 0, so the unbiased ones are pooled
         coalesce(frequencies.raw, latest_estimates.estimate) as estimate,
         latest_estimates.standard_error,
         latest_estimates.confidence,
@@ -57,8 +57,8 @@ pooled as (
         sum(weight * estimate) / sum(weight) as estimate,
         1 / sqrt(sum(weight)) as standard_error,
         greatest(0, sum(weight * estimate * estimate) - sum(weight * estimate) * sum(weight * estimate) / sum(weight)) as q,
-        -- what an interval allows for bias, beyond its standard error, is alike in all rounds and does not shrink; where an
-        -- estimate is not the middle of its interval chance moves it to either side, and the average is of the bias
+        -- an interval's allowance for bias, beyond its standard error, is the same in all rounds and does not shrink; if an
+        -- estimate is not the middle of its interval, chance moves it to either side, and the average estimates the bias
         greatest(0, sum(weight * (estimate - low - z * standard_error)) / sum(weight)) as below,
         greatest(0, sum(weight * (high - estimate - z * standard_error)) / sum(weight)) as above,
         any_value(z) as z,
@@ -81,18 +81,18 @@ select
     least(greatest(estimate, lowest), highest) as estimate,
     standard_error,
     confidence,
-    -- never beyond what the rounds said, whose intervals keep to what is possible: shares are not negative
+    -- never outside the hull of the rounds' intervals, which respect the parameter's range: proportions are not negative
     greatest(lowest, estimate - z * standard_error - below) as low,
     least(highest, estimate + z * standard_error + above) as high,
     q / nullif(rounds - 1, 0) as disagreement
 from pooled;
 
-comment on column pooled_estimates.rounds is 'rounds with an estimate and its standard error, those of one seed counted once';
-comment on column pooled_estimates.first_round is 'the first of these rounds';
-comment on column pooled_estimates.last_round is 'the last of these rounds';
-comment on column pooled_estimates.number is 'the number: a functional, as in the scheme, or frequency(CATEGORY)';
-comment on column pooled_estimates.estimate is 'mean of the rounds'' estimates, weighted by inverse variance, in the number''s unit';
-comment on column pooled_estimates.standard_error is 'standard error of the mean where the rounds'' errors are independent, in the number''s unit';
-comment on column pooled_estimates.low is 'lower end of the interval, in the number''s unit; what rounds allow for bias is kept whole';
-comment on column pooled_estimates.high is 'upper end of the interval, in the number''s unit';
-comment on column pooled_estimates.disagreement is 'Cochran''s Q over its degrees of freedom: about 1 where nothing moved between rounds; null for one round';
+comment on column pooled_estimates.rounds is 'number of rounds with an estimate and a standard error; rounds of one seed count once';
+comment on column pooled_estimates.first_round is 'first of these rounds';
+comment on column pooled_estimates.last_round is 'last of these rounds';
+comment on column pooled_estimates.number is 'functional as in the scheme, or frequency(CATEGORY)';
+comment on column pooled_estimates.estimate is 'mean of the estimates, weighted by inverse variance, in the number''s unit';
+comment on column pooled_estimates.standard_error is 'standard error of the mean, assuming independent errors, in the number''s unit';
+comment on column pooled_estimates.low is 'lower confidence limit, in the number''s unit; allowances for bias are not reduced by pooling';
+comment on column pooled_estimates.high is 'upper confidence limit, in the number''s unit';
+comment on column pooled_estimates.disagreement is 'Cochran''s Q divided by its degrees of freedom: about 1 if nothing changed between rounds; null for one round';

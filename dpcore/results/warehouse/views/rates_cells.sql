@@ -1,4 +1,4 @@
--- one row per method, target, clients, epsilon and functional of the newest study of rates, its chunks added up
+-- one row per method, target, clients, epsilon and functional of the newest study of rates, summed over its chunks
 create or replace view rates_cells as
 with totals as (
     select
@@ -30,7 +30,7 @@ select
     returned::bigint as returned,
     clients * epsilon * epsilon as effective,
     sqrt(square / nullif(returned, 0)) as error,
-    -- of the logarithm of the error: half the relative standard error of the mean square
+    -- standard error of the logarithm of the error: half the relative standard error of the mean square
     sqrt(greatest(fourth / nullif(square * square, 0) - 1 / nullif(returned, 0), 0)) / 2 as uncertainty,
     error / nullif(returned, 0) as mean_error,
     standard_error / nullif(returned, 0) as standard_error,
@@ -39,14 +39,14 @@ select
     (level / nullif(returned, 0))::bigint as level
 from totals;
 
-comment on column rates_cells.functional is 'the number, as in a scheme';
-comment on column rates_cells.repetitions is 'independent rounds, a count';
-comment on column rates_cells.returned is 'rounds in which an estimate was given';
+comment on column rates_cells.functional is 'functional as in a scheme';
+comment on column rates_cells.repetitions is 'number of independent rounds';
+comment on column rates_cells.returned is 'number of rounds with an estimate';
 comment on column rates_cells.effective is 'clients times epsilon squared';
 comment on column rates_cells.error is 'root of the mean squared error, in the functional''s unit';
 comment on column rates_cells.uncertainty is 'standard error of the logarithm of the error';
 comment on column rates_cells.mean_error is 'mean error of the estimates, in the functional''s unit';
-comment on column rates_cells.standard_error is 'mean of the stated standard errors, in the functional''s unit; null for atomic functionals';
-comment on column rates_cells.bias is 'bias that theory states, in the functional''s unit; null for smooth functionals';
-comment on column rates_cells.noise is 'noise that theory states, in the functional''s unit; null for smooth functionals';
-comment on column rates_cells.level is 'level that theory chose; null for smooth functionals';
+comment on column rates_cells.standard_error is 'mean of the estimated standard errors, in the functional''s unit; null for atomic functionals';
+comment on column rates_cells.bias is 'bias according to theory, in the functional''s unit; null for smooth functionals';
+comment on column rates_cells.noise is 'noise according to theory, in the functional''s unit; null for smooth functionals';
+comment on column rates_cells.level is 'level selected by theory; null for smooth functionals';

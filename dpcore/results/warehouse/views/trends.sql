@@ -1,4 +1,4 @@
--- one row per scheme, round, attribute, estimator, group and number: the estimate of the run that stands, and its change since the round before
+-- one row per scheme, round, attribute, estimator, group and number: the estimate of the current run, and its change since the previous round
 create or replace view trends as
 select
     estimates.scheme,
@@ -26,9 +26,9 @@ left join latest_comparisons as changes
     and changes.other_given = estimates.given -- two groups of one run are others
     and changes.functional = estimates.number;
 
-comment on column trends.previous_round is 'the round before, of the same scheme digest and source, that this one was compared with; null where there is none';
-comment on column trends.change is 'how far the number has moved since then, in its unit, of shares before they are made possible; null where it was refused';
-comment on column trends.change_low is 'lower end of the change''s interval, in the number''s unit';
-comment on column trends.change_high is 'upper end of the change''s interval, in the number''s unit';
-comment on column trends.differs is 'whether more than chance explains it, in all rows of the two rounds at once; null where there is no change';
-comment on column trends.reason is 'why there is no estimate or no change and what would do, or a remark; null when nothing is to be said';
+comment on column trends.previous_round is 'previous round with the same scheme digest and source; null if there is none';
+comment on column trends.change is 'change since the previous round, in the number''s unit, using raw for frequencies; null if no difference is available';
+comment on column trends.change_low is 'lower confidence limit of the change, in the number''s unit';
+comment on column trends.change_high is 'upper confidence limit of the change, in the number''s unit';
+comment on column trends.differs is 'true if the change is statistically significant, simultaneously over all rows of the two rounds; null if there is no change';
+comment on column trends.reason is 'why there is no estimate or no change and what to do, or a remark; null if there is neither';
