@@ -225,7 +225,7 @@ def test_beside_no_project_one_line_says_what_to_do(
 
 def test_the_wheel_has_no_studies(installed: Path, environment: dict[str, str], tmp_path: Path) -> None:
     [wheel] = (installed / "dist").glob("*.whl")
-    assert wheel.stat().st_size <= 1_200_000
+    assert wheel.stat().st_size <= 1_150_000
     for command in ("benchmark", "reproduce"):
         assert f"No such command '{command}'" in run(f"ldpflow {command} || echo refused", tmp_path, environment)
     names = "import os; os.chdir('survey')\nfrom ldpflow_flows.services.deployments import Project, deployments\n"

@@ -16,12 +16,13 @@ from dpcore import populations
 from dpcore.cli.round_summary import render
 from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.pipeline import estimate_all
+from dpcore.populations import registry
 from dpcore.results import plots, warehouse
 from dpcore.results.tables import comparisons
 from dpcore.results.tables.comparisons import CERTAINTY, between_rounds, drift_checks
 from dpcore.results.tables.round_tables import tables_of
 from dpcore.rounds.run import Run
-from dpcore.rounds.steps import estimation, landing, preparation, privatization, sequence
+from dpcore.rounds.steps import estimation, landing, preparation, sequence
 
 SCHEME = """
 name = "consumer_expenditure"
@@ -175,7 +176,7 @@ def test_a_round_of_other_people_has_drifted_and_says_so(
     shutil.copy(data / "warehouse.duckdb", tmp_path)
     people = populations.by_scheme("consumer_expenditure")
     moved = replace(people, weights={"urban": 0.5, "rural": 0.5})
-    monkeypatch.setattr(privatization.populations, "respondents_of", lambda scheme: moved)
+    monkeypatch.setattr(registry, "respondents_of", lambda *_: moved)
     run = land_round(tmp_path, "2026-11-09")
     checks = ask(tmp_path, "from latest_checks where round = '2026-11-09'").set_index("name")
     assert not checks.loc["drift(urban_rural)", "passed"]

@@ -98,7 +98,8 @@ def test_a_backfill_finds_what_is_missing_of_its_kind(world: Path) -> None:
 def test_a_file_that_another_round_has_counted_since_does_not_land_twice(copy: Path) -> None:
     (late,) = (run for run in map(Run.at, (copy / "runs").iterdir()) if run.plan.round == "2026-11-04")
     with pytest.raises(
-        WarehouseError, match="files already counted: 1 of its files of reports in round 2026-11-03; run this round again"
+        WarehouseError,
+        match="files already counted: 1 of its files of reports in round 2026-11-03; run this round again",
     ):
         landing.land(late)
     landed = warehouse.query(copy / "warehouse.duckdb", 'select "round" from runs order by all')
