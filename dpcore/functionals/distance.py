@@ -56,9 +56,8 @@ class Wasserstein(Functional):
     def has_normal_limit(self, density: Density, within: float = 0.0) -> bool:
         """Return whether it is differentiable at a density.
 
-        W2 is not if the two distribution functions are equal up to `within`; W1 already if they are for more than a tenth of
-        the
-        respondents: its error there is an integral of |normal|.
+        W2 is not if the two distribution functions are equal up to `within`; W1 already if they are for more than a tenth
+        of the respondents: its error there is an integral of |normal|.
         """
         g = references.on(self.reference, density.lower, density.upper)
         x, w = nodes(density.lower, density.upper, density.breakpoints, g.breakpoints)

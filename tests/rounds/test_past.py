@@ -185,7 +185,7 @@ def test_what_newer_code_wrote_is_said_to_be_newer_and_left_as_it_is(
         (lambda: backup.restore(tmp_path / "b.tar", tmp_path / "new"), DPCoreError),
         (lambda: wire.read_report(report, scheme), DPCoreError),
     ):
-        with pytest.raises(error, match="(of|by) a newer ldpflow") as told:
+        with pytest.raises(error, match=r"(of|by) a newer ldpflow") as told:
             look()
         assert "\n" not in str(told.value)
     changed = {path.name for path, content in before.items() if path.read_bytes() != content}

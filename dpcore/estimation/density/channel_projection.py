@@ -1,8 +1,7 @@
 """Least squares in V_j from the counts of a finite channel: unbiased, and the centre of the bands of EM and EMS.
 
 EM is biased by its stopping rule and EMS by its smoothing; no covariance accounts for either bias.  The counts are linear in
-the
-density: with shares y_l of each level's reports and N the B-splines' masses in the input cells,
+the density: with shares y_l of each level's reports and N the B-splines' masses in the input cells,
 
     raw = (M' W M)^{-1} M' W y,    M_l = A_l N,  W = diag(n_l / p),
 

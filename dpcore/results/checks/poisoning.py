@@ -7,12 +7,10 @@ of the noise).  An aggregate of honest reports has a distribution with few unkno
     marginals     parts of a report that do not depend on the value have their known distribution (`Mechanism.marginal_laws`):
                   the number of ones of a unary report, the hash function of local hashing, the column of a Hadamard symbol
     possible      frequencies are not negative, and averages of features are within the range of the features
-    consistency   all levels agree with one density: contrasts of shares in the null space of A' have mean zero for every
-    density,
-                  with a covariance from the observed shares; features give a total mass of one; shares sum to one
-    homogeneity   batches of reports, in order of arrival, have the same distribution; random halves would both contain
-    malicious
-                  clients
+    consistency   all levels agree with one density: contrasts of shares in the null space of A' have mean zero, with a
+                  covariance from the observed shares; features give a total mass of one; shares sum to one
+    homogeneity   batches of reports, in order of arrival, have the same distribution (random halves would both contain
+                  malicious clients)
 
 Each statistic is chi-squared or a mixture of chi-squared distributions, asymptotically.  Malicious clients that behave like
 honest clients with other values (`attacks.RandomItem`) cannot be detected by any test.  Source: [Cao2021] for the attacks; the
