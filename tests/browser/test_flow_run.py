@@ -118,7 +118,7 @@ def test_the_pages_of_a_round_tell_all_of_it(
         shown[f"consumer-expenditure-{name}"]["id"] for name in ("round", "income", "estimates")
     )
 
-    tab.visit(f"{home}/artifacts/artifact/{front}", until="Where it is", height=1900)
+    tab.visit(f"{home}/artifacts/artifact/{front}", until="Location", height=1900)
     for text in (
         "Checks",
         "rejected share",
@@ -132,7 +132,7 @@ def test_the_pages_of_a_round_tell_all_of_it(
     tab.visit(f"{home}/artifacts/artifact/{income}", until="Estimates by group", height=1900)
     assert tab.evaluate(f"{PICTURES}.length") == 2
     assert tab.evaluate(f"{PICTURES}.every(one => one.complete && one.naturalWidth > 300)")
-    assert "before it round 2026-11-20" in tab.text()
+    assert "previous round 2026-11-20" in tab.text()
     tab.screenshot(screenshots / "attribute.png", whole=False)
 
     tab.visit(f"{home}/artifacts/artifact/{estimates}", until="expenditure", height=1900)

@@ -74,7 +74,7 @@ def test_every_attribute_has_a_page_with_its_picture_and_the_round_before(landed
     assert set(simulated.attributes) == set(names["attribute"])
     for page in simulated.attributes.values():
         assert "(picture)" in without_pictures(page)
-        assert "before it round 2026-11-19" in page
+        assert "previous round 2026-11-19" in page
 
 
 @pytest.mark.slow

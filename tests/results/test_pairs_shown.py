@@ -156,7 +156,7 @@ def test_the_page_has_a_section_of_pairs(schooling: Path, tmp_path: Path) -> Non
     assert section.count("<figure") == 6
     assert "wage clipped to 0 to 1,500 USD a week; education clipped to 0 to 18 years" in text
     assert text.count("For clients who answered both") == 3
-    assert "Intervals take the law of the two to be smooth" in text
+    assert "The intervals assume a smooth joint distribution" in text
     found = warehouse.query(
         schooling,
         "from latest_associations where functional = 'correlation' and first = 'wage' and second = 'education'",
@@ -171,16 +171,16 @@ def test_the_page_has_a_section_of_pairs(schooling: Path, tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_the_terminal_and_prefect_tell_each_pair(schooling: Path) -> None:
     told = render(schooling, run_of(schooling))
-    assert re.search(r"^Wage and education  correlation 0\.\d\d \(0\.\d\d to 0\.\d\d\)$", told, re.M)
+    assert re.search(r"^wage and education  correlation 0\.\d\d \(0\.\d\d to 0\.\d\d\)$", told, re.M)
     assert re.search(
-        r"^Wage and job        mean wage: full-time [\d,]+ USD a week \([\d,]+ to [\d,]+\), part-time ", told, re.M
+        r"^wage and job        mean wage: full-time [\d,]+ USD a week \([\d,]+ to [\d,]+\), part-time ", told, re.M
     )
     shown = pieces(schooling, run_of(schooling))
     assert set(shown.pairs) == {"wage-education", "wage-job", "education-job"}
     page = shown.pairs["wage-education"]
     assert page.count("data:image/svg+xml") == 2
     assert "| correlation |" in page
-    assert "Intervals take the law of the two to be smooth" in page
+    assert "The intervals assume a smooth joint distribution" in page
 
 
 def test_colours_are_the_house_s() -> None:

@@ -211,7 +211,9 @@ def test_a_round_of_other_people_has_drifted_and_says_so(
 def test_rounds_simulated_with_one_seed_say_so(tmp_path: Path) -> None:
     for round_ in ("1", "2"):
         run = land_round(tmp_path, round_, seed=7, clients=5_000)
-    assert "both rounds are simulated with seed 7: they have the same clients" in render(Path(run.plan.warehouse), run.plan.run_id)
+    assert "both rounds are simulated with seed 7: they have the same clients" in render(
+        Path(run.plan.warehouse), run.plan.run_id
+    )
     rows = ask(tmp_path, "from latest_comparisons where round = '2' and other_run_id <> run_id")
     assert len(rows)
     assert rows["reason"].str.contains("the same clients").any()

@@ -121,7 +121,9 @@ def test_what_fails_leaves_what_was_there(landed: Path, url: str) -> None:
     export_to_postgresql(landed, "runs", url)
     tell(url, "update runs set scheme = 'before'")
     tell(url, "alter table runs add constraint refuses check (scheme = 'before')")
-    with pytest.raises(WarehouseError, match=r'^PostgreSQL refused it, and is as it was: .*"refuses"[^\n]*$'):
+    with pytest.raises(
+        WarehouseError, match=r'^PostgreSQL: rejected the export, nothing was changed: .*"refuses"[^\n]*$'
+    ):
         export_to_postgresql(landed, "runs", url)
     assert {scheme for (scheme,) in ask(url, "select scheme from runs")} == {"before"}
 
@@ -129,7 +131,7 @@ def test_what_fails_leaves_what_was_there(landed: Path, url: str) -> None:
 @pytest.mark.parametrize("what", ["create table runs (x integer)", "create view runs as select 1 as x"])
 def test_what_no_export_made_is_left_alone(landed: Path, url: str, what: str) -> None:
     tell(url, what)
-    with pytest.raises(WarehouseError, match=r'^"public"\."runs" is there and no export made it; rename it'):
+    with pytest.raises(WarehouseError, match=r'^"public"\."runs": exists and is not from an export; rename it'):
         export_to_postgresql(landed, "runs", url)
     tell(url, "create schema analytics")
     export_to_postgresql(landed, "runs", f"{url}&search_path=analytics")
@@ -152,17 +154,17 @@ SECRET = "hunter2"
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (f"postgresql://me:{SECRET}@127.0.0.1:1/db", "could not be reached .*; look at the URL's host and port"),
+        (f"postgresql://me:{SECRET}@127.0.0.1:1/db", "no connection .*; check the host and port of the URL"),
         (
             f"postgresql://me:{SECRET}@nowhere.invalid/db",
-            "could not be reached .no host.*; look at the URL's host and port",
+            "no connection .unknown host name.; check the host and port of the URL",
         ),
-        (f"postgresql://me:{SECRET}/1@127.0.0.1/db", "the URL is not one of PostgreSQL's: postgresql://USER@HOST"),
+        (f"postgresql://me:{SECRET}/1@127.0.0.1/db", "not a valid URL; use postgresql://USER@HOST"),
         (
             f"postgresql+psycopg://me:{SECRET}@127.0.0.1/db",
-            "the URL is not one of PostgreSQL's: postgresql://USER@HOST",
+            "not a valid URL; use postgresql://USER@HOST",
         ),
-        (f"mysql://me:{SECRET}@127.0.0.1/db", "the URL is not one of PostgreSQL's: postgresql://USER@HOST"),
+        (f"mysql://me:{SECRET}@127.0.0.1/db", "not a valid URL; use postgresql://USER@HOST"),
     ],
 )
 def test_a_url_that_leads_nowhere_is_refused_without_its_password(landed: Path, wrong: str, words: str) -> None:
@@ -178,7 +180,9 @@ def test_a_url_that_leads_nowhere_is_refused_without_its_password(landed: Path, 
 def test_who_may_not_enter_or_write_is_told(landed: Path, cluster: postgresql.Cluster, url: str) -> None:
     tell(url, f"create role guest login password '{SECRET}'")
     theirs = url.replace("prefect@", f"guest:{SECRET}@")
-    with pytest.raises(WarehouseError, match=r"^PostgreSQL refused it, and is as it was: permission denied"):
+    with pytest.raises(
+        WarehouseError, match=r"^PostgreSQL: rejected the export, nothing was changed: permission denied"
+    ):
         export_to_postgresql(landed, "runs", theirs)
     with pytest.raises(WarehouseError, match="does not exist") as error:
         export_to_postgresql(landed, "runs", theirs.replace("guest", "nobody"))

@@ -139,7 +139,9 @@ def test_a_landing_without_room_for_its_copy_stands_and_says_so(tmp_path: Path) 
         path = disk / "warehouse.duckdb"
         land(warehouses.put(path), 1)
         enlarge(disk, 1 + sum(file.stat().st_size for file in disk.iterdir()) // (1 << 20))
-        with pytest.raises(WarehouseError, match=r"^what was written to .* stands, and there is no room for [^\n]*$"):
+        with pytest.raises(
+            WarehouseError, match=r"^\S+: no space left for the published copy, \S+ was written [^\n]*$"
+        ):
             land(path, 2)
         assert query(path, COUNT)["n"][0] == 2
         enlarge(disk, 64)
