@@ -372,7 +372,7 @@ def test_publish_writes_one_page(ran: Path) -> None:
     done = ldpflow("publish", "--round", "2026-11-20", "round.html", at=ran)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "wrote round.html: consumer_expenditure, round 2026-11-20\n"
-    assert "Consumer expenditure" in (ran / "round.html").read_text()
+    assert "consumer expenditure" in (ran / "round.html").read_text()
 
 
 def test_a_page_that_cannot_be_written_is_one_line(ran: Path) -> None:
