@@ -7,6 +7,7 @@ Modules:
     cli/: the command line `ldpflow`
     client: the client half: one record to one report
     collector/: the HTTP service that hands out schemes and takes reports
+    conformance/: cases that clients in any language are tried on
     errors: the exceptions of dpcore, the range checks that raise them, and the extras of an installation
     estimation/: estimates with uncertainty from aggregates
     functionals/: functionals of a density or a joint distribution, with their influence functions

@@ -6,6 +6,7 @@ alone.  These, `benchmark` and `reproduce`, exist in a checkout only: no wheel c
 
 Modules:
     __main__: entry point of `python -m dpcore.cli`
+    conformance: commands for clients in other languages: vectors, conformance
     dry_run: `ldpflow dry-run`: repeated simulated rounds of a scheme
     follow_up: `ldpflow scheme --from`: the scheme of a second round
     odds: odds of reports, printed
@@ -31,6 +32,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dpcore.cli.conformance import conformance, vectors
 from dpcore.cli.dry_run import dry_run
 from dpcore.cli.projects import backup, deploy, init, restore, status, up, watch
 from dpcore.cli.queries import export, publish, query, show
@@ -96,9 +98,11 @@ _COMMANDS: tuple[Callable[..., None], ...] = (  # as help lists them
     export,
     publish,
     audit,
+    vectors,
 )
 for _command in _COMMANDS:
     app.command()(_command)
+app.command(context_settings={"allow_interspersed_args": False})(conformance)  # options after COMMAND are the program's
 
 if find_spec("dpcore.laboratory"):  # in a checkout only
     benchmarks_app = typer.Typer(

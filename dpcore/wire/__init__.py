@@ -39,7 +39,7 @@ _HOLD = {
         "write_segment",
         "write_stream",
     ),
-    "bundle": ("write_bundle",),
+    "bundle": ("bundle_of", "write_bundle"),
     "parquet_reports": (
         "read_parts",
         "read_refused",
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
         write_segment,
         write_stream,
     )
-    from dpcore.wire.bundle import write_bundle
+    from dpcore.wire.bundle import bundle_of, write_bundle
     from dpcore.wire.files import (
         is_here,
         location,

@@ -16,21 +16,28 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.wire.files import write_bytes
 
 
-def write_bundle(folder: Path, scheme: Scheme) -> Path:
-    """Write a scheme's client bundle into a folder and return the manifest's file; raises SchemeError where nobody is asked."""
+def bundle_of(scheme: Scheme) -> dict[str, bytes]:
+    """Return the files of a scheme's client bundle, name -> content; raises SchemeError where nobody is asked."""
     scheme.check_asked()
     tables: dict[str, list[dict[str, object]]] = {}
+    files: dict[str, bytes] = {}
     for name, attribute in scheme.attributes.items():
         for block, table in enumerate(attribute.mechanism.tables):
             file, content = f"{name}.{block}.int32", np.ascontiguousarray(table, dtype="<i4").tobytes()
-            write_bytes(folder / file, content)
+            files[file] = content
             entry: dict[str, object] = {
                 "file": file,
                 "shape": list(table.shape),
                 "sha256": hashlib.sha256(content).hexdigest(),
             }
             tables.setdefault(name, []).append(entry)
-    write_bytes(folder / "scheme.toml", scheme.canonical.encode())
+    files["scheme.toml"] = scheme.canonical.encode()
     manifest = {"scheme": scheme.name, "digest": scheme.digest, "tables": tables}
-    write_bytes(folder / "manifest.json", json.dumps(manifest, indent=1).encode())
+    return files | {"manifest.json": json.dumps(manifest, indent=1).encode()}
+
+
+def write_bundle(folder: Path, scheme: Scheme) -> Path:
+    """Write a scheme's client bundle into a folder and return the manifest's file; raises SchemeError where nobody is asked."""
+    for file, content in bundle_of(scheme).items():
+        write_bytes(folder / file, content)
     return folder / "manifest.json"

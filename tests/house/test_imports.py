@@ -40,6 +40,7 @@ QUICK_COMMANDS = {  # beside what `import dpcore.cli` loads
     "ldpflow benchmark --help": "dpcore.laboratory",
     "ldpflow init own": "",
     "ldpflow up --help": "",
+    "ldpflow conformance --help": "",
     "ldpflow key clinic --keys keys.toml": "dpcore.collector",
 }
 QUICK_NUMPY = {  # beside numpy, a tenth of a second
@@ -57,6 +58,7 @@ SLOW = {
     "ldpflow watch --help": "typer",
     "ldpflow status --help": "typer",
     "report splines.toml": "numpy",
+    "ldpflow vectors cases": f"typer numpy {READS}",
     "ldpflow receive said.toml said.csv said.parquet": f"typer numpy pandas pyarrow {READS}",
     "ldpflow audit pets.toml --trials 1000": f"typer rich numpy {READS} dpcore.audit scipy.special",
     "ldpflow privatize pets.toml people.csv others": f"typer rich numpy pyarrow {READS}",

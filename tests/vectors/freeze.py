@@ -10,16 +10,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-import dpcore as dp
 from dpcore import wire
+from dpcore.conformance.cases import CHANGES, KEY, SECRETS, broken, recorded
 from dpcore.errors import RefusedReport
 from dpcore.protocol import tokens
 from dpcore.protocol.scheme import Scheme
 from tests.helpers import client_cases
 
 FOLDER = Path(__file__).parent
-SECRETS = [bytes(range(16)), bytes(range(200, 232)), b"a secret of a client"]
-KEY = b"words of vectors"
 
 
 def main() -> None:
@@ -34,7 +32,7 @@ def main() -> None:
             "reports": reports,
             "refused_records": client_cases.REFUSED_RECORDS[name],
             "refused_reports": _refused(scheme, [report["content"] for report in reports]),
-            "refused_schemes": _broken(scheme),
+            "refused_schemes": [text for _, text in broken(scheme, _CHANGED_SCHEMES)],
         }
         (FOLDER / f"{name}.json").write_text(
             json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
@@ -47,11 +45,10 @@ def _token(scheme: Scheme, secret: bytes) -> dict[str, Any]:
 
 
 def _report(scheme: Scheme, record: dict[str, Any], number: int) -> dict[str, Any]:
-    """Every third report has no token; the words of report number i are those of the key with label i."""
-    token = None if number % 3 == 0 else tokens.token_of(SECRETS[number % 3], scheme.digest)
-    round_ = "" if number % 4 == 0 else "2026-11-20"
-    report = dp.Client(scheme, dp.keyed(KEY, str(number)), token).report(record, round_)
-    return {"record": record, "token": token, "round": round_, "content": wire.write_report(report, scheme).decode()}
+    """The words of report number i are those of the key with label i."""
+    secret, round_, content, _ = recorded(scheme, record, number)
+    token = None if secret is None else tokens.token_of(secret, scheme.digest)
+    return {"record": record, "token": token, "round": round_, "content": content}
 
 
 def _refused(scheme: Scheme, contents: list[str]) -> list[dict[str, str]]:
@@ -142,35 +139,19 @@ _CHANGES = [
 ]
 
 
-def _broken(scheme: Scheme) -> list[str]:
-    """Canonical texts that promise more than their integers keep, or whose integers are no scheme's."""
-    changes = [
-        (r"weight_in = (\d+)", lambda found: f"weight_in = {int(found[1]) + 2}"),
-        (r"weight_in = \d+", lambda found: "weight_in = 65536"),
-        (r"weight_in = \d+", lambda found: "weight_in = 4294967296"),
-        (r"weight_true = (\d+)", lambda found: f"weight_true = {int(found[1]) + 2**20}"),
-        (r"weights_in = \[\n    (\d+)", lambda found: f"weights_in = [\n    {int(found[1]) + 2}"),
-        (r"level_law = \[\n    (\d+)", lambda found: f"level_law = [\n    {int(found[1]) + 1}"),
-        (r"widths = \[\n    \d+", lambda found: "widths = [\n    32"),
-        (r"noise_scales = \[\n    (\d+)", lambda found: f"noise_scales = [\n    {int(found[1]) - 1000}"),
-        (r"sensitivity = \[\n    (\d+)", lambda found: f"sensitivity = [\n    {int(found[1]) - 1}"),
-        (r'table_sha256 = "..', lambda found: 'table_sha256 = "zz'),
-        (r'mechanism = "randomized_response"', lambda found: 'mechanism = "trust_me"'),
-        (r"format = 1", lambda found: "format = 2"),
-        (r"format = 1", lambda found: "format = 1\ndraws = 2"),
-        (r"\n\[attributes", lambda found: "\n[[attributes"),
-        (r"(?s)labels.region(.*)labels.region", lambda found: f"labels.pet{found[1]}labels.pet"),
-        (r"(?s)labels.region(.*)labels.region", lambda found: f"labels.weighted{found[1]}labels.weighted"),
-        (r"labels\.region", lambda found: "labels.Region"),
-        (r"labels\.region\]", lambda found: "labels.region]\nepsilon = 1"),
-        (r'column = "Region"', lambda found: 'column = "pet"'),
-        (
-            r"(?s)labels.version.*categories = \[\n",
-            lambda found: found[0] + "".join(f'    "d{i}",\n' for i in range(800)),
-        ),
-    ]
-    texts = (re.sub(pattern, put, scheme.canonical, count=1) for pattern, put in changes)
-    return [text for text in texts if text != scheme.canonical]
+_CHANGED_SCHEMES = (
+    *CHANGES,
+    (r"\n\[attributes", "\n[[attributes"),
+    (r"(?s)labels.region(.*)labels.region", r"labels.pet\1labels.pet"),
+    (r"(?s)labels.region(.*)labels.region", r"labels.weighted\1labels.weighted"),
+    (r"labels\.region", "labels.Region"),
+    (r"labels\.region\]", "labels.region]\nepsilon = 1"),
+    (r'column = "Region"', 'column = "pet"'),
+    (
+        r"(?s)labels.version.*categories = \[\n",
+        lambda found: found[0] + "".join(f'    "d{i}",\n' for i in range(800)),
+    ),
+)
 
 
 if __name__ == "__main__":

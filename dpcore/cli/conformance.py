@@ -1,0 +1,186 @@
+"""Commands for clients in other languages: `vectors` writes cases, `conformance` tries a program on them."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import subprocess
+import threading
+from collections import Counter
+from pathlib import Path
+from queue import Empty, Queue
+from tempfile import TemporaryFile
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Annotated, Self
+
+import typer
+
+from dpcore.errors import DPCoreError
+
+if TYPE_CHECKING:
+    from dpcore.conformance import Case
+
+_MOST_SHOWN = 20  # cases that differ
+_LONGEST_LINE = 1 << 20  # bytes of an answer
+_STDERR_SHOWN = 200  # characters of what a program wrote on standard error
+
+
+def vectors(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write to; made where there is none.")],
+) -> None:
+    """Write the cases that a client in any language must pass: schemes, bundles, records, random words, expected reports.
+
+    NAME.toml is a scheme as people write it, NAME/ its bundle as a collector serves it, NAME.jsonl its cases, one a line: what
+    `ldpflow conformance` sends, and the expected answer.
+
+    Example: ldpflow vectors vectors/
+    """
+    from dpcore.conformance.cases import cases_of, to_line
+    from dpcore.conformance.schemes import SCHEMES
+    from dpcore.wire import write_bundle, write_bytes
+
+    count = 0
+    for name, text in SCHEMES.items():
+        cases = cases_of(name)
+        write_bytes(folder / f"{name}.toml", text.encode())
+        write_bundle(folder / name, cases[0].scheme)
+        lines = [to_line(case.question | {"expected": case.expected}) for case in cases]
+        write_bytes(folder / f"{name}.jsonl", "".join(f"{line}\n" for line in lines).encode())
+        count += len(cases)
+    print(f"{count} cases of {len(SCHEMES)} schemes in {folder}")
+
+
+def conformance(
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND...", help="The program to try, and its arguments.")],
+    mechanism: Annotated[
+        list[str] | None,
+        typer.Option(help="A mechanism that the program has; may be repeated. Default: all of them."),
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, max=600, help="Seconds to wait for each answer.")] = 10,
+) -> None:
+    """Try a client, a program in any language, on every case; exit with 1 where its reports differ from the expected ones.
+
+    The program reads one case a line, JSON, from standard input, and prints one line for each: the report, or what is refused.
+    It flushes every line. The specification of clients says what a report is; `ldpflow vectors` writes the cases.
+
+    Example: ldpflow conformance --mechanism randomized_response ./client
+    """
+    from dpcore.conformance import all_cases, difference
+    from dpcore.conformance.cases import to_line
+    from dpcore.conformance.schemes import ATTRIBUTES
+    from dpcore.errors import check_one_of
+
+    for name in mechanism or ():
+        check_one_of((*ATTRIBUTES, "crossed_wave"), mechanism=name)
+    cases = list(all_cases(set(mechanism) if mechanism else None))
+    if not cases:
+        raise DPCoreError(
+            f"--mechanism {', '.join(mechanism or ())}: no scheme of the cases uses these alone; name others, too"
+        )
+    agreeing, differences = Counter[str](), []
+    try:
+        with _Program(command, timeout) as program:
+            for case in cases:
+                found = difference(case, program.answer(case.name, to_line(case.question)))
+                agreeing[_scheme_of(case)] += found is None
+                differences += [f"{case.name}: {found}"] if found else []
+    finally:  # also of a program that then ended
+        for line in differences[:_MOST_SHOWN]:
+            print(line)
+        if len(differences) > _MOST_SHOWN:
+            print(f"... and {len(differences) - _MOST_SHOWN} more")
+    for name, total in Counter(map(_scheme_of, cases)).items():
+        print(f"{name}: {agreeing[name]} of {total}")
+    print(f"{len(cases)} cases, {len(differences)} differ from the expected answer")
+    if differences:
+        raise typer.Exit(1)
+
+
+def _scheme_of(case: Case) -> str:
+    return case.name.partition("/")[0]
+
+
+class _Program:
+    """A program that is asked one line at a time; every way to give no answer is one DPCoreError."""
+
+    def __init__(self, command: list[str], timeout: float) -> None:
+        self._command, self._timeout = shlex.join(command), timeout
+        self._stderr = TemporaryFile()  # noqa: SIM115 - closed where the program ends
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, start_new_session=True
+            )
+        except OSError as error:
+            self._stderr.close()
+            raise DPCoreError(
+                f"{self._command}: cannot be started ({error.strerror}); give the path of a program"
+            ) from None
+        self._lines: Queue[bytes] = Queue(maxsize=64)  # a program that floods waits
+        self._questions: Queue[bytes | None] = Queue()
+        for work in (self._read, self._write):
+            threading.Thread(target=work, daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._questions.put(None)
+        if kind is not None:
+            self._process.kill()
+        try:
+            self._process.wait(self._timeout)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._stderr.close()
+
+    def answer(self, name: str, question: str) -> str:
+        """Return the line that the program prints for a case; raises DPCoreError where it prints none that is JSON."""
+        self._questions.put(question.encode() + b"\n")
+        try:
+            line = self._lines.get(timeout=self._timeout)
+        except Empty:
+            raise DPCoreError(
+                f"{name}: no answer within {self._timeout:g} seconds; print one line for each case and flush it, "
+                "or raise --timeout"
+            ) from None
+        if not line:
+            raise DPCoreError(f"{name}: the program ended {self._ending()} without an answer{self._last_words()}")
+        text = line.decode(errors="replace").rstrip("\r\n")
+        if not text.startswith("{"):
+            raise DPCoreError(
+                f"{name}: expected one line of JSON on standard output, got {text[:60]!r}; write anything else to "
+                "standard error"
+            )
+        return text
+
+    def _read(self) -> None:
+        stream: IO[bytes] | None = self._process.stdout
+        while stream is not None and (line := stream.readline(_LONGEST_LINE)):
+            self._lines.put(line)
+        self._lines.put(b"")
+
+    def _write(self) -> None:
+        stream = self._process.stdin
+        assert stream is not None
+        try:
+            while (question := self._questions.get()) is not None:
+                stream.write(question)
+                stream.flush()
+            stream.close()
+        except OSError:  # the program has ended, which `answer` reports
+            return
+
+    def _ending(self) -> str:
+        try:
+            status = self._process.wait(self._timeout)
+        except subprocess.TimeoutExpired:
+            return "its output"
+        return f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+
+    def _last_words(self) -> str:
+        self._stderr.seek(0)
+        lines = self._stderr.read().decode(errors="replace").strip().splitlines()
+        return f"; its last line on standard error: {lines[-1][:_STDERR_SHOWN]}" if lines else ""

@@ -1,0 +1,163 @@
+"""The cases: a scheme's bundle, a record and the random words of its draws, and the line that a client must print."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from dpcore._random import keyed
+from dpcore.client import Client
+from dpcore.conformance.known_words import AtEdges, Recorded, thresholds
+from dpcore.conformance.schemes import RECORDS, REFUSED_RECORDS, SCHEMES
+from dpcore.errors import InvalidRecord
+from dpcore.protocol import tokens
+from dpcore.protocol.scheme import Scheme
+from dpcore.wire import bundle_of, write_report
+
+KEY = b"words of vectors"
+SECRETS = (bytes(range(16)), bytes(range(200, 232)), b"a secret of a client")
+ROUND = "2026-11-20"
+REPEATS = 6  # reports of each record, with other words each
+EDGES = 24  # reports of a scheme whose words are at the edges of draws
+NO_RECORD, NO_SCHEME = '{"refused":"record"}', '{"refused":"scheme"}'
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case: what a client is given, and the line that it must print.
+
+    digest: what the bundle's scheme must hash to.  bundle: file -> content, tables in base64.  secret: 16 bytes or more whose
+    token the report carries, None of a report without one.  words: the 32-bit words that the client draws, in order.
+    """
+
+    name: str
+    scheme: Scheme
+    digest: str
+    bundle: Mapping[str, str]
+    record: Mapping[str, Any]
+    round: str
+    secret: bytes | None
+    words: tuple[int, ...]
+    expected: str
+
+    @property
+    def question(self) -> dict[str, Any]:
+        """What a client is given, as one object of JSON."""
+        return {
+            "case": self.name,
+            "digest": self.digest,
+            "bundle": self.bundle,
+            "record": self.record,
+            "round": self.round,
+            "secret": None if self.secret is None else self.secret.hex(),
+            "words": self.words,
+        }
+
+    @property
+    def mechanisms(self) -> set[str]:
+        """The mechanisms of the case's scheme."""
+        return {attribute.mechanism.name for attribute in self.scheme.attributes.values()}
+
+
+def all_cases(mechanisms: set[str] | None = None) -> Iterator[Case]:
+    """Yield the cases of all schemes or, where mechanisms are named, of the schemes that use no others."""
+    for name in SCHEMES:
+        cases = cases_of(name)
+        if mechanisms is None or cases[0].mechanisms <= mechanisms:
+            yield from cases
+
+
+@cache
+def cases_of(name: str) -> tuple[Case, ...]:
+    """Return the cases of one scheme: reports, reports at the edges of draws, and what must be refused."""
+    scheme = Scheme.from_toml(Scheme.from_toml(SCHEMES[name]).canonical)
+    columns = {side.column for attribute in scheme.reported.values() for side in attribute.sides or (attribute,)}
+    records = [_restricted(record, columns) for record in RECORDS[name]]
+    refused = [record for one in REFUSED_RECORDS[name] if _is_refused(scheme, record := _restricted(one, columns))]
+    bundle, edges = _as_texts(bundle_of(scheme)), thresholds(scheme)
+
+    def case(kind: str, number: int, record: Mapping[str, Any], expected: str, **other: Any) -> Case:
+        facts: dict[str, Any] = {"digest": scheme.digest, "bundle": bundle, "round": ROUND, "secret": None, "words": ()}
+        return Case(name=f"{name}/{kind}-{number}", scheme=scheme, record=record, expected=expected, **facts | other)
+
+    cases = []
+    for number, record in enumerate(records * REPEATS):
+        secret, round_, expected, words = recorded(scheme, record, number)
+        cases.append(case("report", number, record, expected, secret=secret, round=round_, words=words))
+    for number in range(EDGES):
+        record, source = records[number % len(records)], AtEdges(keyed(KEY, name, str(number)), edges)
+        expected = write_report(Client(scheme, source).report(record, ROUND), scheme).decode()
+        cases.append(case("edge", number, record, expected, words=tuple(source.taken)))
+    cases += [case("refused-record", number, record, NO_RECORD) for number, record in enumerate(refused)]
+    texts = [*(text for _, text in broken(scheme)), scheme.canonical]
+    for number, text in enumerate(texts):  # the last one is whole, and not the one that is expected
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        files = bundle | {"scheme.toml": text, "manifest.json": bundle["manifest.json"].replace(scheme.digest, digest)}
+        wrong = "0" * 64 if text == scheme.canonical else digest
+        cases.append(case("refused-scheme", number, records[0], NO_SCHEME, bundle=files, digest=wrong))
+    return tuple(cases)
+
+
+def recorded(scheme: Scheme, record: Mapping[str, Any], number: int) -> tuple[bytes | None, str, str, tuple[int, ...]]:
+    """Return the secret, the round, the report and the words of report `number`: every third has no secret."""
+    secret = None if number % 3 == 0 else SECRETS[number % 3]
+    token = None if secret is None else tokens.token_of(secret, scheme.digest)
+    round_, source = "" if number % 4 == 0 else ROUND, Recorded(keyed(KEY, str(number)))
+    report = Client(scheme, source, token).report(record, round_)
+    return secret, round_, write_report(report, scheme).decode(), tuple(source.taken)
+
+
+Change = tuple[str, str | Callable[[re.Match[str]], str]]
+CHANGES: tuple[
+    Change, ...
+] = (  # of canonical texts, after which they promise more than their integers keep, or cannot be read
+    (r"weight_in = (\d+)", lambda found: f"weight_in = {int(found[1]) + 2}"),
+    (r"weight_in = \d+", "weight_in = 65536"),
+    (r"weight_in = \d+", "weight_in = 4294967296"),
+    (r"weight_true = (\d+)", lambda found: f"weight_true = {int(found[1]) + 2**20}"),
+    (r"weights_in = \[\n    (\d+)", lambda found: f"weights_in = [\n    {int(found[1]) + 2}"),
+    (r"level_law = \[\n    (\d+)", lambda found: f"level_law = [\n    {int(found[1]) + 1}"),
+    (r"widths = \[\n    \d+", "widths = [\n    32"),
+    (r"noise_scales = \[\n    (\d+)", lambda found: f"noise_scales = [\n    {int(found[1]) - 1000}"),
+    (r"sensitivity = \[\n    (\d+)", lambda found: f"sensitivity = [\n    {int(found[1]) - 1}"),
+    (r'table_sha256 = "..', 'table_sha256 = "zz'),
+    (r'mechanism = "randomized_response"', 'mechanism = "trust_me"'),
+    (r"format = 1", "format = 2"),
+    (r"format = 1", "format = 1\ndraws = 2"),
+)
+
+
+def broken(scheme: Scheme, changes: tuple[Change, ...] = CHANGES) -> list[tuple[str, str]]:
+    """Return the changes that a scheme's canonical text can have, and what it is after each."""
+    texts = ((pattern, re.sub(pattern, put, scheme.canonical, count=1)) for pattern, put in changes)
+    return [(pattern, text) for pattern, text in texts if text != scheme.canonical]
+
+
+def _restricted(record: Mapping[str, Any], columns: set[str]) -> dict[str, Any]:
+    return {column: value for column, value in record.items() if column in columns}
+
+
+def _is_refused(scheme: Scheme, record: Mapping[str, Any]) -> bool:
+    try:
+        return any(len(column) != 1 for column in scheme.encode(record).values())
+    except InvalidRecord:
+        return True
+
+
+def _as_texts(files: Mapping[str, bytes]) -> dict[str, str]:
+    """The files of a bundle as texts: tables, which end in .int32, in base64."""
+    return {
+        name: base64.b64encode(content).decode() if name.endswith(".int32") else content.decode()
+        for name, content in files.items()
+    }
+
+
+def to_line(question: Mapping[str, Any]) -> str:
+    """Return an object as one line of JSON."""
+    return json.dumps(question, ensure_ascii=False, separators=(",", ":"))
