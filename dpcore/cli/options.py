@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -23,6 +25,15 @@ RoundOption = Annotated[str | None, typer.Option("--round", help=_says(Which, "r
 DataOption = Annotated[Path, typer.Option("--data", help=_says(Where, "data"))]
 LanguageOption = Annotated[
     str, typer.Option(help="Of what people are told of odds: en, de, es, or a TOML file of your own texts.")
+]
+RecordsArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="IN", help="Records: CSV, Parquet, Arrow, JSON lines, Excel and others; - is standard input."
+    ),
+]
+FormatOption = Annotated[
+    str, typer.Option("--format", help="With - for IN: the ending that such a file has, such as csv or jsonl.gz.")
 ]
 WarehouseOption = Annotated[Path | None, typer.Option("--warehouse", help=_says(Where, "warehouse"))]
 
@@ -70,6 +81,22 @@ def _integer(text: str) -> int:
 def file_of(warehouse: Path | None, data: Path) -> Path:
     """The DuckDB file that the options name."""
     return warehouse or warehouse_of(data)
+
+
+def records_of(source: Path, ending: str) -> Path:
+    """Return where records are; those of standard input, `-`, are copied to memory, never to a disk."""
+    if (str(source) == "-") != bool(ending):
+        raise typer.BadParameter(
+            "--format goes with standard input, -, and standard input needs it, such as --format csv"
+        )
+    if not ending:
+        return source
+    from dpcore.wire.files import location
+
+    copy = location(f"memory://standard_input/records.{ending.removeprefix('.')}")
+    with copy.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return copy
 
 
 def listed(text: str, kind: Callable[[str], Any], option: str) -> tuple[Any, ...]:

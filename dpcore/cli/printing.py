@@ -138,7 +138,7 @@ def _cell(value: Any) -> str:
 
 def domain_text(attribute: Attribute) -> str:
     """Return what may be answered, in short."""
-    from dpcore.protocol.domain.dates import date_text
+    from dpcore.protocol.domain.dates import SUFFIXES, date_text
     from dpcore.protocol.domain.support_points import name_of
     from dpcore.protocol.syntax.fields import listed
 
@@ -150,9 +150,10 @@ def domain_text(attribute: Attribute) -> str:
         asks = f"{len(attribute.bins) + 1} ranges, parted at {edges} {attribute.unit}".strip()
     elif attribute.is_numeric:
         ends = [
-            date_text(x) if attribute.is_date else f"{x:,g}" for x in map(float, (attribute.lower, attribute.upper))
+            date_text(x, attribute.unit) if attribute.is_date else f"{x:,g}"
+            for x in map(float, (attribute.lower, attribute.upper))
         ]
-        asks = f"{' to '.join(ends)} {'' if attribute.is_date else attribute.unit}".strip()
+        asks = f"{' to '.join(ends)} {SUFFIXES.get(attribute.unit, attribute.unit)}".strip()
         asks += "" if attribute.points is None else f", {len(attribute.points)} values"
     else:
         asks = f"{len(attribute.categories) - is_silent} categories"

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from dpcore.cli.options import taken_apart
+from dpcore.cli.options import FormatOption, records_of, taken_apart
 from dpcore.rounds.settings import Written
 
 
@@ -23,6 +23,7 @@ def init(
         Path | None,
         typer.Option("--from", help="A file of records whose columns the scheme asks. Default: an example."),
     ] = None,
+    ending: FormatOption = "",
 ) -> None:
     """Make a project to keep in a repository of one's own: a scheme, `ldpflow.toml`, and a page of what to do.
 
@@ -37,7 +38,7 @@ def init(
     if from_ is not None:
         from dpcore.populations.proposal import proposed_scheme
 
-        draft = proposed_scheme(from_, "survey", chosen.dialect)
+        draft = proposed_scheme(records_of(from_, ending), "survey", chosen.dialect)
     for path in start(folder, draft):
         print(path)
     if draft is not None:

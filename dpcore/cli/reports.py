@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dpcore.cli.options import SchemeArgument, listed, taken_apart
+from dpcore.cli.options import FormatOption, RecordsArgument, SchemeArgument, listed, records_of, taken_apart
 from dpcore.cli.printing import progress, show_lines
 from dpcore.rounds.defaults import MIN_CLIENTS
 from dpcore.rounds.settings import Written
@@ -18,12 +18,11 @@ from dpcore.rounds.settings import Written
 def check(
     chosen: Written,
     scheme: SchemeArgument,
-    source: Annotated[
-        Path, typer.Argument(metavar="IN", help="Records: CSV, Parquet, Arrow, JSON lines, Excel and others.")
-    ],
+    source: RecordsArgument,
     min_clients: Annotated[
         int, typer.Option(min=1, help="A refused value is shown if at least so many records have it.")
     ] = MIN_CLIENTS,
+    ending: FormatOption = "",
 ) -> None:
     """Count what a file of records holds for each attribute; nothing is privatized or written.
 
@@ -35,6 +34,7 @@ def check(
     from dpcore.populations.inspection import inspect
     from dpcore.protocol.scheme import Scheme
 
+    source = records_of(source, ending)
     counts = inspect(source, Scheme.from_toml(scheme), chosen.dialect)
     kinds = ("accepted", "clipped", "other", "missing", "refused")
     rows = [[count.attribute, count.column, *(f"{getattr(count, kind):,}" for kind in kinds)] for count in counts]
@@ -52,9 +52,7 @@ def check(
 def privatize(
     chosen: Written,
     scheme: SchemeArgument,
-    source: Annotated[
-        Path, typer.Argument(metavar="IN", help="Records: CSV, Parquet, Arrow, JSON lines, Excel and others.")
-    ],
+    source: RecordsArgument,
     target: Annotated[
         Path,
         typer.Argument(metavar="OUT", help="The reports: a .parquet or .jsonl file, or a folder of Parquet files."),
@@ -82,6 +80,7 @@ def privatize(
     delta: Annotated[
         str, typer.Option(help="With --ledger: the most of delta, which Gaussian noise spends beside, such as 1e-6.")
     ] = "0",
+    ending: FormatOption = "",
 ) -> None:
     """Privatize a file of records with the operating system's randomness, as their own clients would.
 
@@ -93,6 +92,7 @@ def privatize(
     from dpcore.rounds.exchange.outgoing_reports import Keeping, send
 
     total, most = None if budget is None else Budget.parse(budget), exact(delta=delta)
+    source = records_of(source, ending)
     keeping = Keeping(key=key, person=person, sends_token=tokens, ledger=ledger, total=total, delta=most)
     with progress("privatizing records", None):
         sent = send(Scheme.from_toml(scheme), source, target, sent_for=round_, keeping=keeping, dialect=chosen.dialect)
@@ -110,9 +110,7 @@ def receive(
     scheme: SchemeArgument,
     source: Annotated[
         Path,
-        typer.Argument(
-            metavar="IN", help="What was said, in a file such as records are in: a column for each attribute."
-        ),
+        typer.Argument(metavar="IN", help="Answers, in a file such as records are in: a column for each attribute."),
     ],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="The reports: a .parquet file.")],
     round_: Annotated[
@@ -121,6 +119,7 @@ def receive(
     count: Annotated[
         str, typer.Option(help="The column that says how many reports a row stands for. Default: a row is a report.")
     ] = "",
+    ending: FormatOption = "",
 ) -> None:
     """Make a file of reports of what others' devices said under stated channels; `ldpflow collect` counts it as our own.
 
@@ -129,7 +128,14 @@ def receive(
     from dpcore.protocol.scheme import Scheme
     from dpcore.rounds.exchange.incoming_reports import receive as take
 
-    taken = take(Scheme.from_toml(scheme), source, target, sent_for=round_, count=count, dialect=chosen.dialect)
+    taken = take(
+        Scheme.from_toml(scheme),
+        records_of(source, ending),
+        target,
+        sent_for=round_,
+        count=count,
+        dialect=chosen.dialect,
+    )
     print(f"{taken:,} report{'s' * (taken != 1)} in {target}; next: ldpflow collect {scheme} {target.parent}")
 
 

@@ -115,8 +115,8 @@ def scheme(
         for name, label in parsed.labels.items():
             table.add_row(name, domain_text(label), "none: public", "-", "none", "none")
         show(table)
-        for name, why in _taken(files[0]).items():
-            print(f"{name}: {parsed.attributes[name].mechanism.name}, {why}")
+        for remark in _remarks(files[0], parsed):
+            print(remark)
         total = (
             "the sum over attributes"
             if parsed.reporting == "all"
@@ -140,13 +140,24 @@ def scheme(
         show_odds(tell(scheme_odds(parsed, rounds), texts), odds)
 
 
-def _taken(file: Path) -> dict[str, str]:
-    """Why attributes have their mechanisms where the file leaves that open: attribute -> reason."""
+def _remarks(file: Path, scheme: Scheme) -> list[str]:
+    """Why attributes have their mechanisms where the file leaves that open, and which do not use the scheme's functionals."""
     from dpcore.protocol.syntax.attribute_types import expanded
     from dpcore.protocol.syntax.keys import reason
 
-    tables = tomllib.loads(file.read_text(encoding="utf-8"))["attributes"]
-    return {name: why for name, table in tables.items() if (why := reason(expanded(f"attributes.{name}", table)))}
+    document = tomllib.loads(file.read_text(encoding="utf-8"))
+    remarks = []
+    for name, attribute in scheme.attributes.items():
+        table = expanded(f"attributes.{name}", document["attributes"][name])
+        if why := reason(table):
+            remarks.append(f"{name}: {attribute.mechanism.name}, {why}")
+        has_values = not attribute.is_numeric and attribute.values is not None
+        if has_values and "functionals" not in table and set(document.get("functionals", ())) - {"mean"}:
+            remarks.append(
+                f"{name}: only its mean is estimated, because the scheme's functionals are for numeric attributes; list others "
+                f"under [attributes.{name}]"
+            )
+    return remarks
 
 
 def _show_revision(before: Scheme, after: Scheme) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
@@ -27,13 +28,15 @@ class Dialect:
 
     delimiter: one character between fields; without it the first of comma, semicolon, tab and bar at which the header has the
     columns.  decimal: '.' or ','.  encoding: a name that Python knows; without it a byte-order mark's, else UTF-8.
-    sheet: a workbook's; without it the only one.
+    sheet: a workbook's; without it the only one.  zone: the time zone of times that do not say theirs, such as Europe/Paris;
+    without it those are refused.
     """
 
     delimiter: str | None = None
     decimal: str | None = None
     encoding: str | None = None
     sheet: str | None = None
+    zone: str | None = None
 
     def __post_init__(self) -> None:
         if self.delimiter in ("tab", r"\t"):
@@ -42,6 +45,11 @@ class Dialect:
             raise InvalidRecord(f"delimiter must be one character, or 'tab', got {self.delimiter!r}")
         if self.decimal not in (None, ".", ","):
             raise InvalidRecord(f"decimal must be '.' or ',', got {self.decimal!r}")
+        if self.zone is not None:
+            try:
+                ZoneInfo(self.zone)
+            except (ValueError, KeyError, OSError):
+                raise InvalidRecord(f"zone {self.zone!r} is unknown; use a name such as UTC or Europe/Paris") from None
         if self.encoding is not None:
             try:
                 codecs.lookup(self.encoding)

@@ -28,7 +28,7 @@ import pyarrow.parquet
 
 from dpcore.errors import InvalidRecord, installation
 from dpcore.populations.dialect import DELIMITERS, Dialect, content_of, encoding_of, ending, header_of, resolved
-from dpcore.wire.files import location, opened
+from dpcore.wire.files import is_here, location, opened
 
 _CHUNK = 1 << 22  # bytes of CSV parsed at a time; no line may be longer
 _RAGGED = re.compile(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
@@ -62,6 +62,8 @@ def read_columns(
     reader = _READERS.get(ending(path))
     if reader is None:
         raise InvalidRecord(f"{path}: unknown format; records are {', '.join(_READERS)} files, the text ones also .gz")
+    if ending(path) in SURVEY and not is_here(path):
+        raise InvalidRecord(f"{path}: {ending(path)} files are read from a disk of this machine only; copy it there")
     if not path.is_file():
         raise InvalidRecord(f"{path}: no such file of records")
     with _one_line_errors(path, dialect):

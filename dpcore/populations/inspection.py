@@ -86,13 +86,17 @@ def inspect(path: str | Path, scheme: Scheme, dialect: Dialect = Dialect()) -> l
         for name, asked in columns.items():
             for question in asked:
                 count = _with_numbers if question.reads_numbers else _with_categories
-                counts[question.name, name] = count(counts[question.name, name], question, table.column(name), decimal)
+                counts[question.name, name] = count(
+                    counts[question.name, name], question, table.column(name), decimal, dialect.zone or ""
+                )
     return list(counts.values())
 
 
-def _with_numbers(counts: ColumnCounts, question: Attribute, column: pa.ChunkedArray, decimal: str) -> ColumnCounts:
+def _with_numbers(
+    counts: ColumnCounts, question: Attribute, column: pa.ChunkedArray, decimal: str, zone: str
+) -> ColumnCounts:
     try:
-        numbers, bad = parsed(column, question.codes, decimal, is_date=question.is_date)
+        numbers, bad = parsed(column, question.codes, decimal, calendar=question.calendar, zone=zone)
     except (TypeError, ValueError):
         return counts.plus(refused=["a list"] * len(column))
     x = as_numpy(whole(numbers))
@@ -111,7 +115,7 @@ def _with_numbers(counts: ColumnCounts, question: Attribute, column: pa.ChunkedA
     )
 
 
-def _with_categories(counts: ColumnCounts, question: Attribute, column: pa.ChunkedArray, _: str) -> ColumnCounts:
+def _with_categories(counts: ColumnCounts, question: Attribute, column: pa.ChunkedArray, *_: str) -> ColumnCounts:
     cells = question.names.cells(column)
     is_missing, is_unknown = cells == ABSENT, cells == UNKNOWN
     is_refused = is_unknown & (question.outside != OTHER)

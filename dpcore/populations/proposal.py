@@ -17,6 +17,7 @@ from dpcore.errors import InvalidRecord
 from dpcore.populations.dialect import Dialect
 from dpcore.populations.formats import column_names, read_columns, value_labels
 from dpcore.populations.records import parsed
+from dpcore.protocol.domain.dates import DAYS
 from dpcore.protocol.records.category_names import UNKNOWN, Names
 from dpcore.protocol.syntax.attribute_types import CATEGORIES, CODES
 from dpcore.wire.files import location
@@ -79,9 +80,9 @@ def _kind(column: pa.ChunkedArray) -> str:
     texts = column.drop_null()
     if len(texts) and (_BOOLEAN.cells(texts) != UNKNOWN).all():
         return "boolean"
-    for kind, is_date in (("date", True), ("numeric", False)):
+    for kind, calendar in (("date", DAYS), ("numeric", "")):
         for decimal in (".", ","):
-            if len(texts) and not len(parsed(texts, (), decimal, is_date=is_date)[1]):
+            if len(texts) and not len(parsed(texts, (), decimal, calendar=calendar)[1]):
                 return kind
     return "categorical"
 

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from dpcore.errors import InvalidRecord
 from dpcore.populations.dialect import Dialect, ending, resolved
 from dpcore.populations.formats import read_columns
-from dpcore.protocol.domain.dates import day_number
+from dpcore.protocol.domain import dates
 from dpcore.protocol.records.blocks import BLOCK
 from dpcore.protocol.records.category_names import BLANKS, says_nothing
 from dpcore.wire.files import location
@@ -64,7 +64,7 @@ def read_blocks(
     for table, decimal in read_tables(path, columns, size, also=also, dialect=dialect):
         for name, asked in columns.items():
             if reads_numbers(asked):
-                read = _numbers(table.column(name), asked, path, first, decimal)
+                read = _numbers(table.column(name), asked, path, first, decimal, dialect.zone or "")
                 table = table.set_column(table.column_names.index(name), name, read)
         first += table.num_rows
         yield table
@@ -125,19 +125,20 @@ def _frame(table: pa.Table) -> pd.DataFrame:
 
 
 def _numbers(
-    column: pa.ChunkedArray, asked: Sequence[Attribute], path: Path, first: int, decimal: str
+    column: pa.ChunkedArray, asked: Sequence[Attribute], path: Path, first: int, decimal: str, zone: str
 ) -> pa.ChunkedArray | pa.Array:
     """The column as float64 without nulls; refuses what is neither a number nor a missing value, nor a code of one."""
     name = asked[0].column
     try:
         codes = {code for attribute in asked for code in attribute.codes}
-        numbers, bad = parsed(column, codes, decimal, is_date=asked[0].is_date)
+        numbers, bad = parsed(column, codes, decimal, calendar=asked[0].calendar, zone=zone)
     except (TypeError, ValueError):
         raise InvalidRecord(f"column {name!r} of {path} must hold numbers, and it holds lists") from None
     if len(bad) and asked[0].is_date:
+        remedy = "; write the zone, or say --zone" * (asked[0].calendar == dates.INSTANTS and not zone)
         raise InvalidRecord(
-            f"column {name!r} of {path} must hold dates such as 2026-01-31; record {first + int(bad[0]) + 1} does not "
-            f"({len(bad)} of its block)"
+            f"column {name!r} of {path} must hold {dates.EXAMPLES[asked[0].calendar]}; record {first + int(bad[0]) + 1} does "
+            f"not ({len(bad)} of its block){remedy}"
         )
     if len(bad):
         raise InvalidRecord(
@@ -148,15 +149,16 @@ def _numbers(
 
 
 def parsed(
-    column: pa.ChunkedArray, codes: Collection[str], decimal: str, *, is_date: bool = False
+    column: pa.ChunkedArray, codes: Collection[str], decimal: str, *, calendar: str = "", zone: str = ""
 ) -> tuple[pa.ChunkedArray | pa.Array, np.ndarray]:
     """Return the numbers of a column as float64, NaN where there is none, and the places of what is no number.
 
-    Words for no value, and the codes, are none and no fault.  Raises TypeError or ValueError for a column of lists.
+    Words for no value, and the codes, are none and no fault.  calendar: the unit of dates or instants, '' of numbers.
+    zone: the time zone of times that do not say theirs; '' for none.  Raises TypeError or ValueError for a column of lists.
     """
     nowhere = np.array([], dtype=np.int64)
-    if is_date:
-        return _days(column, codes)
+    if calendar:
+        return _days(column, codes, calendar, zone)
     if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
         numbers = column if column.type == pa.float64() else column.cast(pa.float64(), safe=False)
         return (numbers.fill_null(math.nan) if numbers.null_count else numbers), nowhere
@@ -174,9 +176,9 @@ def parsed(
     return _spelled(_frame(pa.table({"x": column}))["x"], codes)
 
 
-def _days(column: pa.ChunkedArray, codes: Collection[str]) -> tuple[pa.Array, np.ndarray]:
+def _days(column: pa.ChunkedArray, codes: Collection[str], calendar: str, zone: str) -> tuple[pa.Array, np.ndarray]:
     """The days since 1970-01-01 that a column of dates, times or texts says, as `parsed` returns them; numbers are none."""
-    if pa.types.is_temporal(column.type):
+    if pa.types.is_temporal(column.type) and calendar == dates.DAYS:
         return column.cast(pa.date32()).cast(pa.int32()).cast(pa.float64()).fill_null(math.nan), np.array([], np.int64)
     coded = column.combine_chunks()
     coded = coded if pa.types.is_dictionary(coded.type) else coded.dictionary_encode()
@@ -185,7 +187,7 @@ def _days(column: pa.ChunkedArray, codes: Collection[str]) -> tuple[pa.Array, np
         number, bad = None, False
         try:
             is_silent = value in codes or (isinstance(value, str) and says_nothing(value))
-            number = None if is_silent else day_number(value)
+            number = None if is_silent else dates.day_number(value, calendar, zone)
             bad = not isinstance(value, (str, date))
         except (TypeError, ValueError):
             bad = True

@@ -141,7 +141,7 @@ def _number(where: str, value: Any, attribute: Attribute, least: float = -np.inf
     try:
         if isinstance(value, bool):
             raise TypeError
-        number = dates.day_number(value) if attribute.is_date and _is_date(value) else float(value)
+        number = dates.day_number(value, attribute.unit) if attribute.is_date and _is_date(value) else float(value)
     except (TypeError, ValueError):
         number = None
     if number is None or not least <= number <= most or not np.isfinite(number):
@@ -151,7 +151,7 @@ def _number(where: str, value: Any, attribute: Attribute, least: float = -np.inf
 
 
 def _is_date(value: Any) -> bool:
-    return isinstance(value, datetime.date) or (isinstance(value, str) and value.count("-") == 2)
+    return isinstance(value, datetime.date) or (isinstance(value, str) and value.count("-") >= 2)
 
 
 def _all_parameters() -> tuple[str, ...]:

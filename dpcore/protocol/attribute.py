@@ -106,8 +106,13 @@ class Attribute:
 
     @property
     def is_date(self) -> bool:
-        """Whether its values are dates, counted in days."""
-        return self.unit == dates.DAYS
+        """Whether its values are dates or instants, counted in days."""
+        return self.unit in dates.EXAMPLES
+
+    @property
+    def calendar(self) -> str:
+        """The unit of `domain.dates` in which its dates or instants are counted; '' of other attributes."""
+        return self.unit if self.is_date else ""
 
     @property
     def kind(self) -> str:
@@ -137,10 +142,10 @@ class Attribute:
             return self._encode_categories(column, first)
         if self.is_date:
             try:
-                column = dates.day_numbers(column, self.codes)
+                column = dates.day_numbers(column, self.unit, self.codes)
             except (TypeError, ValueError):
                 raise InvalidRecord(
-                    f"column {self.column!r} must hold dates such as 2026-01-31, and at least one value is not; fix the file"
+                    f"column {self.column!r} must hold {dates.EXAMPLES[self.unit]}, and at least one value is not; fix the file"
                 ) from None
         if self.missing == "refuse" and not self.codes:
             return self._cells_of(self._numbers(column, first))
@@ -240,7 +245,9 @@ class Attribute:
     def _expected(self) -> str:
         """What a record must hold, for messages."""
         if self.is_date:
-            return f"a date from {dates.date_text(float(self.lower))} to {dates.date_text(float(self.upper))}"
+            ends = [dates.date_text(float(end), self.unit) for end in (self.lower, self.upper)]
+            kind = "date" if self.unit == dates.DAYS else "time"
+            return f"a {kind} from {ends[0]} to {ends[1]} {dates.SUFFIXES[self.unit]}".rstrip()
         return "a number" + ("" if self.bins is not None else f" in [{number(self.lower)}, {number(self.upper)}]")
 
     def _encode_categories(self, column: Any, first: int) -> np.ndarray:

@@ -117,6 +117,10 @@ class Written(Declared):
         None, "Of records in a text file, such as latin-1. Default: UTF-8, or its byte-order mark's."
     )
     sheet: str | None = option(None, "Of records in a workbook: the sheet. Default: the only one.")
+    zone: str | None = option(
+        None,
+        "Of records: the time zone of times that do not say theirs, such as Europe/Paris. Default: those are refused.",
+    )
 
     @property
     def dialect(self) -> Dialect:

@@ -174,6 +174,34 @@ def test_scheme_says_which_mechanism_was_taken_and_why(tmp_path: Path) -> None:
     assert "z: " not in said
 
 
+def test_scheme_says_which_attributes_do_not_use_its_functionals(tmp_path: Path) -> None:
+    text = 'name = "s"\nfunctionals = ["cdf(2)"]\n[attributes.x]\ntype = "categorical"\ncategories = ["1", "3"]\n\n'
+    (tmp_path / "s.toml").write_text(text + "values = [1, 3]\nepsilon = 1\n", encoding="utf-8")
+    assert (
+        "x: only its mean is estimated, because the scheme's functionals are"
+        in ldpflow("scheme", "s.toml", at=tmp_path).stdout
+    )
+
+
+@pytest.mark.parametrize("ending", ["csv.gz", "parquet"])
+def test_records_come_from_standard_input(tmp_path: Path, ending: str) -> None:
+    people = pd.DataFrame({"x": [0.5, 2.0]})
+    people.to_parquet(tmp_path / "p.parquet") if ending == "parquet" else people.to_csv(tmp_path / f"p.{ending}")
+    (tmp_path / "s.toml").write_text(
+        'name = "s"\n[attributes.x]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\n', encoding="utf-8"
+    )
+    content = (tmp_path / f"p.{ending}").read_bytes()
+    for arguments, words in (
+        (("check",), "1         0       0         0"),
+        (("privatize", "out.parquet"), "2 reports in"),
+    ):
+        command = [sys.executable, "-m", "dpcore", arguments[0], "s.toml", "-", *arguments[1:], "--format", ending]
+        done = subprocess.run(command, input=content, capture_output=True, cwd=tmp_path, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert words in done.stdout.decode()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.parquet", f"p.{ending}", "s.toml"]
+
+
 def test_scheme_prints_what_editors_complete_by(tmp_path: Path) -> None:
     done = ldpflow("scheme", "--json-schema", at=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -29,8 +29,8 @@ from tests.helpers.provenance import differ, prepare
 from tests.helpers.tapes import Given
 
 EXPORTS = (
-    "Client DAYS DRAWS FORMAT InvalidRecord REASONS RefusedReport SchemeError cellOf dateIn epsilonOf "
-    "fetchBundle fromText given keyed openBundle parseToml publicLevels readReport secure toText tokenOf writeReport"
+    "Client DAYS DRAWS FORMAT INSTANTS InvalidRecord REASONS RefusedReport SchemeError cellOf dateIn epsilonOf "
+    "fetchBundle fromText given isDate keyed openBundle parseToml publicLevels readReport secure toText tokenOf writeReport"
 )
 # Node computes 24,000 short digests in a pool of threads, each 50 microseconds of waking one; here they are computed at once.
 # That the client asks WebCrypto for them as it should, every other test of this file shows.

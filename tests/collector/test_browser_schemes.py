@@ -246,6 +246,21 @@ codes = { "1900-01-01" = "missing", "never" = "missing" }
 missing = "category"
 epsilon = 1
 mechanism = "square_wave"
+[attributes.at]
+type = "datetime"
+lower = 1960-01-01T00:00:00Z
+upper = 2030-12-31T23:59:59.5+01:00
+outside = "refuse"
+codes = { "2000-01-01T00:00Z" = "missing", "never" = "missing" }
+missing = "category"
+epsilon = 1
+mechanism = "square_wave"
+[attributes.hour]
+type = "datetime"
+lower = 2026-01-01T00:00:00Z
+upper = 2026-01-02T00:00:00Z
+step = "1 hour"
+epsilon = 1
 [attributes.flag]
 type = "boolean"
 missing = "category"
@@ -327,6 +342,18 @@ NUMERALS = (
         "2026-01-31 23:59:59.5+0100",
         "2026-01-31T10:00Z",
         "2026-01-31T",
+        "2026-01-31T10:00:00.9999Z",
+        "2026-01-01T13:30+05:30",
+        "1960-01-01T00:00:00.5-00:01",
+        "1969-12-31 23:59:59.1239Z",
+        "2026-01-31T24:00Z",
+        "2026-01-31T10:60Z",
+        "2026-01-31T23:59:60Z",
+        "2026-01-31T10:00+24:00",
+        "0001-01-01T00:00+23:59",
+        "2026-01-31Z",
+        "2000-01-01T00:00Z",
+        "2000-01-01T01:00+01:00",
         "2026-01-31 1:00",
         "20484",
         "0.00",

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import openpyxl
 import pandas as pd
@@ -317,3 +318,41 @@ def cells(path: Path, dialect: Dialect = PLAIN, size: int = 1 << 16) -> dict[str
         for name, each in SCHEME.encode(block).items():
             found[name] += each.tolist()
     return found
+
+
+INSTANT = Scheme.from_toml(
+    'name = "s"\n[attributes.at]\ntype = "datetime"\nlower = 2026-01-01T00:00:00Z\nupper = 2026-12-31T00:00:00Z\nepsilon = 1\n'
+    'missing = "category"\n'
+)
+
+
+WRITERS: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
+    ".csv": lambda frame, path: frame.to_csv(path),
+    ".parquet": lambda frame, path: frame.to_parquet(path),
+    ".arrow": lambda frame, path: frame.to_feather(path),
+    ".jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
+    ".xlsx": lambda frame, path: frame.to_excel(path),
+}
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+def test_times_are_instants_by_their_zone_or_by_the_one_of_the_file(tmp_path: Path, ending: str) -> None:
+    """Of a file's own type of times, and of texts: 13:30 in Paris in winter, and in summer."""
+    naive = [datetime.datetime(2026, 1, 31, 13, 30), None, datetime.datetime(2026, 7, 31, 13, 30, 0, 250_000)]
+    expected = INSTANT.encode({"at": ["2026-01-31T12:30Z", None, "2026-07-31T11:30:00.25Z"]})["at"].tolist()
+    path, paris = tmp_path / f"a{ending}", ZoneInfo("Europe/Paris")
+    for times, dialect in (
+        (naive, Dialect(zone="Europe/Paris")),
+        ([time and time.replace(tzinfo=paris) for time in naive], PLAIN),
+    ):
+        if ending == ".xlsx" and times[0].tzinfo:
+            continue  # Excel's times have no zone
+        column = times if ending in (".parquet", ".arrow", ".xlsx") else [time and time.isoformat() for time in times]
+        WRITERS[ending](pd.DataFrame({"at": column, "n": range(3)}), path)
+        read = pd.concat(block.to_pandas() for block in read_blocks(path, INSTANT, dialect=dialect))
+        assert INSTANT.encode(read)["at"].tolist() == expected
+        if dialect != PLAIN:
+            with pytest.raises(
+                InvalidRecord, match=r"times with their zone such as .*; record 1 .*; write the zone, or say --zone"
+            ):
+                list(read_blocks(path, INSTANT))

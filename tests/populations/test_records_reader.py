@@ -26,7 +26,7 @@ def scheme(**columns: str) -> SimpleNamespace:
     """A scheme's attributes, as the reader sees them: attribute name -> column, and whether it reads numbers."""
     questions = {
         column.lower(): SimpleNamespace(
-            column=column, reads_numbers=kind == "numeric", codes={}, categories=(), is_date=False
+            column=column, reads_numbers=kind == "numeric", codes={}, categories=(), is_date=False, calendar=""
         )
         for column, kind in columns.items()
     }

@@ -84,7 +84,7 @@ def test_every_key_of_every_mechanism_is_in_it(subtests: pytest.Subtests) -> Non
     for kind, name in [(kind, name) for kind, named in IN_SCHEMES.items() for name in named]:
         with subtests.test(kind=kind, name=name):
             said = [each["then"] for each in SCHEMA["properties"]["attributes"]["additionalProperties"]["allOf"]]
-            table = dict(zip([*IN_SCHEMES, "boolean", "date"], said, strict=True))[kind]
+            table = dict(zip([*IN_SCHEMES, "boolean", "date", "datetime"], said, strict=True))[kind]
             case = next(c for c in table["allOf"] if c["if"]["properties"]["mechanism"]["const"] == name)
             for key in keys.of_attribute(kind, name):
                 own = case["then"]["properties"].get(key.name, table["properties"].get(key.name))

@@ -5,16 +5,16 @@
  */
 
 import { make } from "./elements.mjs";
-import { Client, DAYS, InvalidRecord, dateIn, fetchBundle, writeReport } from "./ldpflow.mjs";
+import { Client, INSTANTS, InvalidRecord, dateIn, isDate, fetchBundle, writeReport } from "./ldpflow.mjs";
 import { chance, isTold, tellOdds } from "./odds.mjs";
 
 const place = document.querySelector('meta[name="ldpflow"]').dataset;
 const at = (id) => document.getElementById(id);
 const wording = JSON.parse(at("wording").textContent);
 const number = (value, digits = 0) => value.toLocaleString("en", { maximumFractionDigits: digits });
-const isDate = ({ unit }) => unit === DAYS;
+const isInstant = ({ unit }) => unit === INSTANTS;
 const unitOf = (attribute) => (isDate(attribute) ? "" : attribute.unit);
-const shown = (attribute, x) => (isDate(attribute) ? dateIn(x) : number(x, 6));
+const shown = (attribute, x) => (isDate(attribute) ? dateIn(x, attribute.unit) : number(x, 6));
 const inWords = (name) => name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
 const asked = ({ name, key, column }) => wording.questions?.[key ? column : name] ?? inWords(key ? column : name);
 const idOf = ({ key, name }) => key ?? name; // of what is asked: an attribute, or a column of two that are asked together
@@ -195,7 +195,7 @@ function question(attribute) {
   }
   const id = `${name}-input`;
   const input = attribute.isNumber
-    ? make("input", { id, name, attributes: described, ...(isDate(attribute) ? { type: "date" } : { type: "text", inputMode: "decimal" }) })
+    ? make("input", { id, name, attributes: described, ...(isDate(attribute) ? { type: isInstant(attribute) ? "datetime-local" : "date" } : { type: "text", inputMode: "decimal" }) })
     : make("select", { id, name, attributes: described }, make("option", { value: "", textContent: "Choose" }),
       ...attribute.categories.map((label) => make("option", { value: label, textContent: nameOf(attribute, label) })));
   const label = make("label", { htmlFor: id, textContent: asked(attribute) });
@@ -212,7 +212,7 @@ function ranges({ bins }) {
   return (words.length > MOST_RADIOS ? [words[0], words[1], "…", words.at(-1)] : words).join("; ");
 }
 
-const noun = (attribute) => (isDate(attribute) ? "date" : "number");
+const noun = (attribute) => (isInstant(attribute) ? "time" : isDate(attribute) ? "date" : "number");
 
 function bounds(attribute) {
   if (!attribute.isNumber) return "";
@@ -227,8 +227,9 @@ function bounds(attribute) {
 /** The answers as a record: column -> what was chosen or written, '' where nothing was. */
 function answers() {
   const data = new FormData(at("form"));
-  const entries = [...questions()].map(([id, { column, isNumber }]) => {
+  const entries = [...questions()].map(([id, { column, isNumber, unit }]) => {
     const said = (data.get(id) ?? "").trim();
+    if (isInstant({ unit }) && said) return [column, new Date(said).toISOString()]; // of the zone of this device
     return [column, isNumber ? said.replaceAll(/[,\s](?=\d{3}(\D|$))/g, "") : said];
   });
   return Object.fromEntries(entries);
@@ -247,7 +248,7 @@ function complain(error) {
   at(id).querySelector("input, select").focus();
 }
 
-const example = (attribute) => (isDate(attribute) ? dateIn((attribute.lower + attribute.upper) / 2)
+const example = (attribute) => (isDate(attribute) ? dateIn((attribute.lower + attribute.upper) / 2, attribute.unit)
   : number(attribute.bins?.[0] ?? Number(((attribute.lower + attribute.upper) / 5).toPrecision(2)), 6));
 
 function mark(name, text) {

@@ -1,4 +1,7 @@
-"""Dates as numbers: a `date` attribute is numeric, in days since 1970-01-01, as its unit says."""
+"""Dates and times as numbers: both are numeric attributes in days since 1970-01-01, as their units say.
+
+A `date` leaves the time of day out, in whichever zone it was written; a `datetime` is an instant and needs its zone.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import datetime
 import math
 import re
 from collections.abc import Collection
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,87 +18,118 @@ from dpcore.errors import SchemeError
 from dpcore.protocol.records.arrow_columns import is_arrow
 from dpcore.protocol.records.category_names import BLANKS, is_missing
 
-DAYS = "days since 1970-01-01"  # the unit, in the words of the CF conventions
+DAYS = "days since 1970-01-01"  # the unit of a date, in the words of the CF conventions
+INSTANTS = "days since 1970-01-01 00:00 UTC"  # the unit of a datetime
+SUFFIXES = {DAYS: "", INSTANTS: "UTC"}  # what is written after a date or time of the unit
+EXAMPLES = {DAYS: "dates such as 2026-01-31", INSTANTS: "times with their zone such as 2026-01-31T12:00Z"}
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_TIME = r"[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[-+][0-9]{2}:?[0-9]{2})?"
-_MOMENT = re.compile(rf"({_DATE.pattern})(?:{_TIME})?")  # as the browser's client reads it
-_STEP = re.compile(r"([0-9]{1,5}) days?")
+_START = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MILLISECONDS = 86_400_000  # of a day
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME = r"[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?"
+_ZONE = r"(?:Z|[-+](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
+_MOMENT = re.compile(rf"({_DATE})({_TIME})?({_ZONE})?")  # as the browser's client reads it
+_PLACE = re.compile(rf"{_DATE}(?:{_TIME}{_ZONE}?)?")  # in the name of a functional
+_STEP = re.compile(r"([0-9]{1,5}) (day|hour|minute)s?")
+_STEPS_OF_A_DAY = {"day": 1, "hour": 24, "minute": 24 * 60}
 
 
-def day_number(value: Any) -> float | None:
-    """Return the days since 1970-01-01 of a date, a time of day left out; None where there is none.
+def day_number(value: Any, unit: str = DAYS, zone: str = "") -> float | None:
+    """Return the days since 1970-01-01 of a date, or of an instant with its fraction of a day; None where there is none.
 
     value: a date or a time, of the time zone that it names, or a text such as 2026-11-27 or
-    2026-11-27T12:00:00+01:00; or a number of days.
-    Raises ValueError for a text that is no date and TypeError for another type.
+    2026-11-27T12:00:00+01:00; or a number of days.  unit: DAYS, which leaves the time of day out, or INSTANTS, which counts
+    milliseconds of UTC and needs a time with its zone.  zone: of times that name none.
+    Raises ValueError for a text that is none, or has no zone, and TypeError for another type.
     """
     if is_missing(value):
         return None
-    if isinstance(value, datetime.date):  # and so a datetime, and a Timestamp of pandas
-        return float(datetime.date(value.year, value.month, value.day).toordinal() - _EPOCH)
     if isinstance(value, str):
         match = _MOMENT.fullmatch(value.strip(BLANKS))
-        if match is None:
+        if match is None or (match[3] and not match[2]):
             raise ValueError("no date")
-        return float(datetime.date.fromisoformat(match[1]).toordinal() - _EPOCH)
+        value = datetime.date.fromisoformat(match[1]) if unit == DAYS else datetime.datetime.fromisoformat(match[0])
+    if isinstance(value, datetime.date):  # and so a datetime, and a Timestamp of pandas
+        if unit == DAYS:
+            return float(datetime.date(value.year, value.month, value.day).toordinal() - _EPOCH)
+        return float(_fraction(value, zone))
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         return float(value)
     raise TypeError
 
 
-def day_numbers(column: Any, codes: Collection[str] = ()) -> Any:
-    """Return a column of dates as days since 1970-01-01, (n,), None where there is none.
+def _fraction(value: datetime.date, zone: str = "") -> Fraction:
+    """The days since 1970-01-01 00:00 UTC of a time with its zone, to the millisecond before it."""
+    if not isinstance(value, datetime.datetime) or not (value.tzinfo or zone):
+        raise ValueError("no time zone")
+    if value.tzinfo is None:
+        from zoneinfo import ZoneInfo  # loads what a client need not have
 
-    codes: texts that stay as they are.  Raises ValueError or TypeError where a value is no date.
+        value = value.replace(tzinfo=ZoneInfo(zone))
+    return Fraction((value - _START) // datetime.timedelta(milliseconds=1), _MILLISECONDS)
+
+
+def day_numbers(column: Any, unit: str, codes: Collection[str] = ()) -> Any:
+    """Return a column of dates or instants as days since 1970-01-01, (n,), None where there is none.
+
+    unit: as in `day_number`.  codes: texts that stay as they are.  Raises ValueError or TypeError where a value is none.
     """
     if is_arrow(column):
         if str(column.type) == "double":
             return column
-        is_time = str(column.type).startswith(("date", "timestamp"))
-        column = column.cast("date32").to_pylist() if is_time else column.to_pylist()
+        is_day = unit == DAYS and str(column.type).startswith(("date", "timestamp"))
+        column = column.cast("date32").to_pylist() if is_day else column.to_pylist()
     values = np.asarray(column)
-    if values.dtype.kind == "M":
+    if values.dtype.kind == "M" and unit == DAYS:
         days = values.astype("datetime64[D]")
         return np.where(np.isnat(days), np.nan, days.astype(np.int64).astype(np.float64))
     if values.dtype.kind in "iuf":
         return column
     listed = np.asarray(column, dtype=object).reshape(-1).tolist()
-    return [value if isinstance(value, str) and value in codes else day_number(value) for value in listed]
+    return [value if isinstance(value, str) and value in codes else day_number(value, unit) for value in listed]
 
 
-def date_text(days: float) -> str:
-    """Return the date that a number of days since 1970-01-01 lies in, such as 2026-11-27; '–' beyond the calendar."""
+def date_text(days: float, unit: str = DAYS) -> str:
+    """Return the date that a number of days since 1970-01-01 lies in, such as 2026-11-27; '–' beyond the calendar.
+
+    An instant comes with its time in UTC to the minute, as 2026-11-27 13:05.
+    """
     try:
-        return datetime.date.fromordinal(_EPOCH + math.floor(days)).isoformat()
+        if unit == DAYS:
+            return datetime.date.fromordinal(_EPOCH + math.floor(days)).isoformat()
+        return f"{_START + datetime.timedelta(minutes=round(days * 24 * 60)):%Y-%m-%d %H:%M}"
     except (OverflowError, ValueError):
         return "–"
 
 
-def bound(where: str, value: Any) -> int:
-    """Return a bound of a scheme as days; raises SchemeError, which names it, where it is no date."""
+def bound(where: str, value: Any, unit: str) -> Fraction:
+    """Return a bound of a scheme as days; raises SchemeError, which names it, where it is none."""
     try:
-        if isinstance(value, (datetime.date, str)) and not isinstance(value, datetime.datetime):
-            number = day_number(value)
-            if number is not None:
-                return int(number)
+        if unit == INSTANTS and isinstance(value, str):
+            value = datetime.datetime.fromisoformat(value)
+        if unit == INSTANTS and isinstance(value, datetime.datetime):
+            return _fraction(value)
+        if unit == DAYS and isinstance(value, (datetime.date, str)) and not isinstance(value, datetime.datetime):
+            return Fraction(day_number(value) or 0)
     except ValueError:
         pass
-    raise SchemeError(f"{where} must be a date, such as 2026-01-31, got {str(value)[:40]!r}")
+    example = "a date, such as 2026-01-31" if unit == DAYS else "a time with its zone, such as 2026-01-31T12:00:00Z"
+    raise SchemeError(f"{where} must be {example}, got {str(value)[:40]!r}")
 
 
-def step(where: str, value: Any) -> int:
+def step(where: str, value: Any, unit: str) -> Fraction:
     """Return a step of a scheme in days; raises SchemeError, which names it, where it is none."""
     match = _STEP.fullmatch(value) if isinstance(value, str) else None
-    if match is None or int(match[1]) == 0:
-        raise SchemeError(f'{where} must be a number of days, such as "1 day" or "7 days", got {str(value)[:40]!r}')
-    return int(match[1])
+    if match is None or int(match[1]) == 0 or (unit == DAYS and match[2] != "day"):
+        kinds = 'days, such as "1 day" or "7 days"' if unit == DAYS else 'days, hours or minutes, such as "15 minutes"'
+        raise SchemeError(f"{where} must be a number of {kinds}, got {str(value)[:40]!r}")
+    return Fraction(int(match[1]), _STEPS_OF_A_DAY[match[2]])
 
 
-def in_days(functional: str) -> str:
-    """Return the name of a functional with its dates as days.
+def in_days(functional: str, unit: str) -> str:
+    """Return the name of a functional with its dates or instants as days.
 
-    >>> in_days("cdf(2026-01-31)")
+    >>> in_days("cdf(2026-01-31)", DAYS)
     'cdf(20484)'
     """
-    return _DATE.sub(lambda match: f"{day_number(match[0]):.0f}", functional)
+    return _PLACE.sub(lambda match: f"{day_number(match[0], unit):.15g}", functional)

@@ -8,16 +8,17 @@ from typing import Any
 from dpcore.errors import SchemeError, check_one_of
 from dpcore.protocol.domain import dates
 
-BOOLEAN, DATE = "boolean", "date"
-TYPES = ("numeric", "categorical", BOOLEAN, DATE)  # as schemes write them
+BOOLEAN, DATE, DATETIME = "boolean", "date", "datetime"
+TYPES = ("numeric", "categorical", BOOLEAN, DATE, DATETIME)  # as schemes write them
 _FALSE = ("0", "f", "F", "False", "FALSE", "n", "N", "no", "No", "NO")
 _TRUE = ("1", "t", "T", "True", "TRUE", "y", "Y", "yes", "Yes", "YES")
+UNITS = {DATE: dates.DAYS, DATETIME: dates.INSTANTS}
 CATEGORIES = ("false", "true")
 CODES = dict.fromkeys(_FALSE, CATEGORIES[0]) | dict.fromkeys(_TRUE, CATEGORIES[1])  # how files write them
 
 
 def expanded(where: str, table: Any) -> Any:
-    """Return the table of `where`: a boolean as two categories with the codes of files, a date as a number of days.
+    """Return the table of `where`: a boolean as two categories with the codes of files, a date or time as days.
 
     Other tables come back as they are.
 
@@ -25,8 +26,8 @@ def expanded(where: str, table: Any) -> Any:
     """
     if not isinstance(table, Mapping) or "type" not in table:
         return table
-    if table["type"] == DATE:
-        return _date(where, table)
+    if table["type"] in (DATE, DATETIME):
+        return _date(where, table, UNITS[table["type"]])
     if table["type"] != BOOLEAN:
         check_one_of(TYPES, **{f"{where}.type": table["type"]})
         return table
@@ -43,13 +44,18 @@ def expanded(where: str, table: Any) -> Any:
     )
 
 
-def _date(where: str, table: Mapping[str, Any]) -> dict[str, Any]:
+def _date(where: str, table: Mapping[str, Any], unit: str) -> dict[str, Any]:
     for key in ("unit", "values", "bins", "of", "heaps", "assume"):
         if key in table:
-            raise SchemeError(f'{where}.{key} goes with another type, got type = "{DATE}"; leave it out')
-    own: dict[str, Any] = {key: dates.bound(f"{where}.{key}", table[key]) for key in ("lower", "upper") if key in table}
+            raise SchemeError(f'{where}.{key} goes with another type, got type = "{table["type"]}"; leave it out')
+    own: dict[str, Any] = {
+        key: dates.bound(f"{where}.{key}", table[key], unit) for key in ("lower", "upper") if key in table
+    }
     if "step" in table:
-        own["step"] = dates.step(f"{where}.step", table["step"])
+        own["step"] = dates.step(f"{where}.step", table["step"], unit)
     if isinstance(table.get("functionals"), list):
-        own["functionals"] = [dates.in_days(name) if isinstance(name, str) else name for name in table["functionals"]]
-    return {**table, **own, "type": "numeric", "unit": dates.DAYS}
+        try:
+            own["functionals"] = [dates.in_days(str(name), unit) for name in table["functionals"]]
+        except ValueError:
+            raise SchemeError(f"{where}.functionals must have {dates.EXAMPLES[unit]}, and one has not") from None
+    return {**table, **own, "type": "numeric", "unit": unit}

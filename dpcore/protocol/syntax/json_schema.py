@@ -13,7 +13,7 @@ from dpcore.mechanisms.registry import BY_KIND, options_of
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.syntax import keys
 from dpcore.protocol.syntax.attribute_table import NAME
-from dpcore.protocol.syntax.attribute_types import BOOLEAN, DATE, TYPES
+from dpcore.protocol.syntax.attribute_types import BOOLEAN, TYPES, UNITS
 
 _TYPES: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -32,7 +32,8 @@ def json_schema() -> dict[str, Any]:
         "propertyNames": {"pattern": NAME.pattern},
         "additionalProperties": {
             "required": ["type"],
-            "allOf": [{"if": _is(kind), "then": _attribute(kind)} for kind in BY_KIND] + [_boolean(), _date()],
+            "allOf": [{"if": _is(kind), "then": _attribute(kind)} for kind in BY_KIND]
+            + [_boolean(), *map(_date, UNITS)],
             "properties": {"type": {"enum": [*TYPES]}},
         },
     }
@@ -93,14 +94,14 @@ def _boolean() -> dict[str, Any]:
     return {"if": {"properties": {"type": {"const": BOOLEAN}}, "required": ["type"]}, "then": table}
 
 
-def _date() -> dict[str, Any]:
-    """A date: the keys of a number, but for those that it says itself; bounds are dates of TOML, or texts."""
+def _date(kind: str) -> dict[str, Any]:
+    """A date or datetime: the keys of a number, but for those that it says itself; bounds are dates of TOML, or texts."""
     table = _attribute("numeric")
     for key in ("unit", "assume"):
         del table["properties"][key]
-    table["properties"] |= {"lower": {"description": "the first day"}, "upper": {"description": "the last day"}}
-    table["properties"]["step"] = {"type": "string", "description": 'how far apart dates are, such as "1 day"'}
-    return {"if": {"properties": {"type": {"const": DATE}}, "required": ["type"]}, "then": table}
+    table["properties"] |= {"lower": {"description": "the first"}, "upper": {"description": "the last"}}
+    table["properties"]["step"] = {"type": "string", "description": 'how far apart they are, such as "1 day"'}
+    return {"if": {"properties": {"type": {"const": kind}}, "required": ["type"]}, "then": table}
 
 
 def _if(values: dict[str, str], then: dict[str, Any]) -> dict[str, Any]:

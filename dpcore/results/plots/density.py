@@ -108,7 +108,9 @@ def _dress(axes: Axes, frame: pd.DataFrame, unit: str, per: str) -> str:
     """Label the axes and return the attribute's name."""
     attribute = in_words(style.only(frame, "attribute")) or "x"
     style.separate_thousands(axes, "x", "y", unit=unit)
-    style.label(axes, x=style.with_unit(attribute, unit), y=f"{per} {'days' if unit == dates.DAYS else unit}".strip())
+    style.label(
+        axes, x=style.with_unit(attribute, unit), y=f"{per} {'days' if unit in dates.EXAMPLES else unit}".strip()
+    )
     return attribute
 
 

@@ -206,7 +206,7 @@ def separate_thousands(axes: Axes, *sides: str, unit: str = "") -> None:
     """Format ticks of the sides ('x', 'y') with thousands separators; on x as dates for a date attribute."""
     for side in sides:
         axis = axes.xaxis if side == "x" else axes.yaxis
-        if side == "x" and unit == dates.DAYS:  # the same day numbers as matplotlib's
+        if side == "x" and unit in dates.EXAMPLES:  # the same day numbers as matplotlib's
             places = AutoDateLocator(minticks=4, maxticks=7)  # type: ignore[no-untyped-call]
             axis.set_major_locator(places)
             axis.set_major_formatter(ConciseDateFormatter(places, show_offset=False))  # type: ignore[no-untyped-call]
@@ -216,7 +216,8 @@ def separate_thousands(axes: Axes, *sides: str, unit: str = "") -> None:
 
 def with_unit(attribute: str, unit: str) -> str:
     """Return the label of an axis: the attribute's name with its unit, without a unit for dates."""
-    return f"{attribute} ({unit})" if unit and unit != dates.DAYS else attribute
+    unit = dates.SUFFIXES.get(unit, unit)
+    return f"{attribute} ({unit})" if unit else attribute
 
 
 def refusal(axes: Axes, row: float, note: str, reason: str) -> None:

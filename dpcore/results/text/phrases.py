@@ -9,7 +9,8 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from fractions import Fraction
+from functools import lru_cache, partial
 from typing import Any
 
 import pandas as pd
@@ -44,7 +45,7 @@ class Phrase:
     @property
     def unit_of_difference(self) -> str:
         """The unit of a difference."""
-        return {"%": "% points", dates.DAYS: "days"}.get(self.unit, self.unit)
+        return {"%": "% points", **dict.fromkeys(dates.EXAMPLES, "days")}.get(self.unit, self.unit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,13 +114,13 @@ def read(row: Mapping[str, Any], unit: str) -> Line:
     # A quantile of a discrete distribution, and the limits of its interval, are support points: they are not rounded.
     is_point = name.startswith("quantile(") and row.get("estimator") == "log_linear" and not is_difference
 
-    is_date = wording.unit == dates.DAYS and not is_difference
+    is_date = wording.unit in dates.EXAMPLES and not is_difference
 
     def formatted(number: float | None) -> str:
         if number is None:
             return ""
         if is_date:
-            return dates.date_text(number)
+            return dates.date_text(number, wording.unit)
         if is_point:
             return separated(number)
         return rounded(wording.factor * number, spread, estimate)
@@ -132,7 +133,7 @@ def read(row: Mapping[str, Any], unit: str) -> Line:
         estimate=("+" if is_difference and value is not None and value > 0 else "") + formatted(value),
         low=formatted(low),
         high=formatted(high),
-        unit="" if is_date else wording.unit_of_difference if is_difference else wording.unit,
+        unit=dates.SUFFIXES[wording.unit] if is_date else wording.unit_of_difference if is_difference else wording.unit,
         truth=formatted(truth),
         holds=holds,
         note=(row.get("reason") or "") if value is None else "",
@@ -216,19 +217,20 @@ def phrase(functional: str, unit: str) -> Phrase:
     """Return a functional named as in tables ('cdf(50000)') in words, for an attribute with this unit."""
     if is_share(functional):
         category = functional[len(_SHARE) : -1]
-        is_day = unit == dates.DAYS and category.lstrip("-").isdigit()
-        return Phrase(dates.date_text(float(category)) if is_day else in_words(category), "%", 100)
+        if unit in dates.EXAMPLES and category != MISSING:
+            category = f"{dates.date_text(float(Fraction(category)), unit)} {dates.SUFFIXES[unit]}".rstrip()
+        return Phrase(in_words(category), "%", 100)
     parsed = functional_named(functional)
     text, measure = in_words(functional), _CURVES.get(functional, 0) if parsed is None else parsed.unit
     if parsed is not None and parsed.phrase:
         values = {field.name: getattr(parsed, field.name) for field in fields(parsed)}  # type: ignore[arg-type]
-        is_place = unit == dates.DAYS and "{unit}" in parsed.phrase  # an argument that is a date
-        shown = dates.date_text if is_place else separated
+        is_place = unit in dates.EXAMPLES and "{unit}" in parsed.phrase  # an argument that is a date
+        shown = partial(dates.date_text, unit=unit) if is_place else separated
         numbers = {name: shown(value) for name, value in values.items() if not isinstance(value, str)}
-        text = parsed.phrase.format(**numbers, unit="" if is_place else unit).strip()
+        text = parsed.phrase.format(**numbers, unit=dates.SUFFIXES.get(unit, unit)).strip()
     if isinstance(measure, str):
         return Phrase(text, measure, 100 if measure == "%" else 1)
-    if unit == dates.DAYS and not (measure == 1 and functional.startswith(_PLACES)):
+    if unit in dates.EXAMPLES and not (measure == 1 and functional.startswith(_PLACES)):
         unit = "days"
     return Phrase(text, _to_the_power(unit, measure))
 

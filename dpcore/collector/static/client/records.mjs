@@ -1,7 +1,7 @@
 /** From the values of a record to input cells. */
 
 import { InvalidRecord } from "./errors.mjs";
-import { DAYS, dayIn, numberIn } from "./numbers.mjs";
+import { dayIn, isDate, numberIn } from "./numbers.mjs";
 
 const NO_VALUE = ["", "na", "n/a", "nan", "null", "none"]; // how files write that there is no value, in lower case
 
@@ -17,7 +17,7 @@ export function cellOf(attribute, record) {
 }
 
 function cellOfNumber(attribute, value) {
-  const spelled = attribute.unit === DAYS ? dayIn(value) ?? value : value;
+  const spelled = isDate(attribute) ? dayIn(value, attribute.unit) ?? value : value;
   const x = typeof spelled === "bigint" ? Number(spelled) : typeof spelled === "string" ? numberOf(attribute, spelled) : spelled;
   const silent = isSilent(attribute, value, x);
   if (silent && attribute.missing === "category") return attribute.mechanism.inputs - 1;
@@ -56,7 +56,7 @@ function isSilent({ codes }, value, x) {
 }
 
 /** The number that a text spells; of dates the text is a date, and no number. */
-const numberOf = ({ unit }, text) => (unit === DAYS ? undefined : numberIn(text));
+const numberOf = (attribute, text) => (isDate(attribute) ? undefined : numberIn(text));
 
 function isAbsent(value) {
   return value === null || value === undefined || value === "" || Number.isNaN(value);
