@@ -17,11 +17,11 @@ def test_a_page_is_what_it_is_made_of(root: Path) -> None:
 
 
 def test_every_page_of_the_reference_is_made_or_run(root: Path) -> None:
-    """Those that are not made are the index and the questions, which a test asks."""
+    """Those that are not made are the index, and what tests run: the questions and the specification of clients."""
     there = {path.relative_to(root).as_posix() for path in (root / "data/guide/reference").glob("*.md")}
     written = {
         f"data/guide/reference/{name}.md"
-        for name in ("README", "questions", "questions_of_pairs", "questions_of_rounds")
+        for name in ("README", "client_specification", "questions", "questions_of_pairs", "questions_of_rounds")
     }
     assert there - set(made()) == written
     everywhere = (path for folder in ("data", "dpcore", "flows", "tests") for path in (root / folder).rglob("*.md"))
