@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import signal
 import subprocess
@@ -35,7 +36,7 @@ def vectors(
 
     Example: ldpflow vectors vectors/
     """
-    from dpcore.conformance.cases import cases_of, to_line
+    from dpcore.conformance import cases_of
     from dpcore.conformance.schemes import SCHEMES
     from dpcore.wire import write_bundle, write_bytes
 
@@ -44,7 +45,7 @@ def vectors(
         cases = cases_of(name)
         write_bytes(folder / f"{name}.toml", text.encode())
         write_bundle(folder / name, cases[0].scheme)
-        lines = [to_line(case.question | {"expected": case.expected}) for case in cases]
+        lines = [f'{case.line[:-1]},"expected":{json.dumps(case.expected)}}}' for case in cases]
         write_bytes(folder / f"{name}.jsonl", "".join(f"{line}\n" for line in lines).encode())
         count += len(cases)
     print(f"{count} cases of {len(SCHEMES)} schemes in {folder}")
@@ -66,7 +67,6 @@ def conformance(
     Example: ldpflow conformance --mechanism randomized_response ./client
     """
     from dpcore.conformance import all_cases, difference
-    from dpcore.conformance.cases import to_line
     from dpcore.conformance.schemes import ATTRIBUTES
     from dpcore.errors import check_one_of
 
@@ -81,7 +81,7 @@ def conformance(
     try:
         with _Program(command, timeout) as program:
             for case in cases:
-                found = difference(case, program.answer(case.name, to_line(case.question)))
+                found = difference(case, program.answer(case.name, case.line))
                 agreeing[_scheme_of(case)] += found is None
                 differences += [f"{case.name}: {found}"] if found else []
     finally:  # also of a program that then ended
