@@ -14,7 +14,8 @@ from dpcore.rounds.defaults import warehouse_of
 from dpcore.rounds.maintenance.backfill import rounds_of
 
 from .round import run_round
-from .settings import BackfillSettings, RoundSettings
+from .settings import BackfillSettings
+from .tasks.parameters import merged
 from .tasks.stage import stage, whole
 
 
@@ -33,14 +34,14 @@ def find_missing(settings: BackfillSettings) -> list[str]:
 
 def run_name() -> str:
     """Return what the UI calls a backfill: its days."""
-    settings = runtime.flow_run.parameters["settings"]
-    return f"backfill-{settings.first}-{settings.last}"
+    parameters = merged(runtime.flow_run.parameters)
+    return f"backfill-{parameters['first']}-{parameters['last']}"
 
 
 @whole("backfill", hours=72, run_name=run_name)
 def backfill(settings: BackfillSettings) -> Any:
     """Find the missing rounds and run each as a round of its own; one that fails does not stop the others."""
-    states = {round_: run_round(_of(settings, round_), return_state=True) for round_ in find_missing(settings)}
+    states = {round_: run_round(**_options(settings, round_), return_state=True) for round_ in find_missing(settings)}
     rows = [{"round": round_, "state": state.name, "message": state.message or ""} for round_, state in states.items()]
     create_table_artifact(
         fitted(rows, "message"), key="backfill", description=f"{len(rows)} rounds, {settings.first} to {settings.last}"
@@ -51,5 +52,5 @@ def backfill(settings: BackfillSettings) -> Any:
     return Completed(message=f"{len(rows)} rounds were missing and have been run")
 
 
-def _of(settings: BackfillSettings, round_: str) -> RoundSettings:
-    return RoundSettings(**settings.model_dump(exclude={"first", "last"}), round=round_)
+def _options(settings: BackfillSettings, round_: str) -> dict[str, Any]:
+    return settings.model_dump(exclude={"first", "last"}) | {"round": round_}

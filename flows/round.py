@@ -30,6 +30,7 @@ from .publish import ended, show
 from .services import environment, key
 from .settings import RoundSettings
 from .tasks import permitted_folders
+from .tasks.parameters import refusal
 from .tasks.stage import TAG, run_name, whole
 from .tasks.steps import Tasks, prepare, turn
 
@@ -60,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
         Scheme.from_toml(settings.scheme)  # a slip is told at once, not after the engine has started
         print("starting Prefect (about 15 s without a server) ...", file=sys.stderr)
         with tags(TAG):
-            folder = run_round(settings)
+            folder = run_round(**dict(settings))
         if folder is None:
             raise TooFewClients("the round waits: nobody has reported since the one before; nothing has landed")
         run = Run.at(folder)
@@ -68,11 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
             raise TooFewClients(few)
         print(render(Path(run.plan.warehouse), run.plan.run_id))
     except ValidationError as error:
-        first = error.errors()[0]
-        message = first["msg"]
-        if first["loc"]:  # else it is of settings that do not go together
-            message = f"{'.'.join(map(str, first['loc']))}: {message}, got {first['input']!r}"
-        print(f"ldpflow: {message}", file=sys.stderr)
+        print(f"ldpflow: {refusal(error)}", file=sys.stderr)
         return 1
     except DPCoreError as error:
         print(f"ldpflow: {error}", file=sys.stderr)

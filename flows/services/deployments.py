@@ -30,7 +30,6 @@ from prefect.client.schemas.responses import DeploymentResponse
 from prefect.client.schemas.schedules import CronSchedule
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 from prefect.settings import PREFECT_API_URL
-from prefect.utilities.callables import parameter_schema
 from prefect.workers.process import ProcessWorker
 from pydantic import ValidationError
 
@@ -38,6 +37,7 @@ from dpcore.errors import DPCoreError, SchemeError
 from dpcore.rounds.defaults import PROJECT as FILE
 from dpcore.rounds.project import Project, shipped
 
+from ..tasks.parameters import OLDER, merged
 from . import automations
 
 DAILY = "daily"  # the deployment whose schedule a project says
@@ -67,7 +67,8 @@ class Deployment:
     def version(self) -> str:
         """By which it is known whether the project's file says something else than when it was last obeyed."""
         when = {slug: (schedule.cron, schedule.timezone) for slug, schedule in self.schedules.items()}
-        return "-".join([_OURS, _digest(self.told), _digest(when if self.name == DAILY else {})])
+        told = {OLDER: self.told} if self.told else {}  # as older versions had it, which made the digest
+        return "-".join([_OURS, _digest(told), _digest(when if self.name == DAILY else {})])
 
     @property
     def owned(self) -> dict[str, Any]:
@@ -81,7 +82,7 @@ class Deployment:
             "pull_steps": [here],
             "work_pool_name": self.entry["work_pool"]["name"],
             "job_variables": self.entry["work_pool"]["job_variables"],
-            "parameter_openapi_schema": parameter_schema(self.flow).model_dump(),
+            "parameter_openapi_schema": self.flow.parameters.model_dump(),
             "concurrency_limit": self.entry["concurrency_limit"]["limit"],
             "concurrency_options": ConcurrencyOptions(
                 collision_strategy=self.entry["concurrency_limit"]["collision_strategy"]
@@ -121,14 +122,11 @@ def _of(entry: Mapping[str, Any], project: Project) -> Deployment:
 
 
 def _told(flow: Any, project: Project) -> dict[str, Any]:
-    """The parameters of a flow: of what the project says, what its form asks."""
-    form = flow.parameters.properties["settings"]
-    fields = flow.parameters.definitions[form["$ref"].rpartition("/")[2]] if "$ref" in form else form
+    """The parameters of a flow: those of the project's options that it has."""
     settings = project.of_rounds()
     if settings:
         settings["schemes"] = project.schemes
-    asked = {key: settings[key] for key in fields["properties"] if key in settings}
-    return {"settings": asked} if asked else {}
+    return {name: settings[name] for name in flow.parameters.properties if name in settings}
 
 
 def ensure(project: Project | None) -> list[str]:
@@ -182,6 +180,8 @@ def _put(client: SyncPrefectClient, wanted: Deployment) -> str:
     is_told, is_planned = (before[0] == _OURS and before[part] != now[part] for part in (1, 2))
     if is_told:
         changes["parameters"] = dict(wanted.told)
+    elif OLDER in there.parameters:  # of an older version
+        changes["parameters"] = merged(there.parameters)
     client.update_deployment(there.id, DeploymentUpdate(**wanted.owned, version=wanted.version, **changes))
     if is_planned:
         _plan(client, there, wanted.schedules)

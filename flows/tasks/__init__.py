@@ -2,6 +2,7 @@
 
 Modules:
     failure_hooks: what happens when a flow fails
+    parameters: each option of a flow's form as a parameter
     permitted_folders: folders that a run may read and write
     stage: retries, limits, names and progress of tasks and flows
     steps: the steps of `dpcore.rounds.steps` as tasks

@@ -21,6 +21,7 @@ from dpcore.rounds.steps.landing import land_failure
 
 from ..settings import NamedRound
 from . import permitted_folders
+from .parameters import merged
 
 _CANCELLED = "Somebody cancelled it, or stopped its process. **Press Retry** to go on where it was."
 _REFUSED = (
@@ -54,7 +55,7 @@ def tell_failure(flow: Any, flow_run: Any, state: Any) -> None:
     A run that never got a folder has nothing to land.  The arguments' names are Prefect's: a worker passes them by name.
     """
     logger = flow_run_logger(flow_run, flow)
-    run = run_of(str(flow_run.id), flow_run.parameters.get("settings") or {})
+    run = run_of(str(flow_run.id), merged(flow_run.parameters))
     standing = "Nothing was started, so nothing was landed and nobody's privacy was spent."
     if run is not None:
         standing = _land(run)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from prefect import flow, get_run_logger, runtime, task
@@ -27,6 +28,7 @@ from dpcore.rounds.round_names import round_of
 from dpcore.rounds.run import Run
 
 from .failure_hooks import tell_failure
+from .parameters import complete, flat, merged
 from .permitted_folders import guarded
 from .task_runner import task_runner
 
@@ -93,15 +95,15 @@ def whole(
         on_crashed=[tell_failure],
         on_cancellation=[tell_failure],
     )
-    return lambda function: decorator(guarded(function))
+    return lambda function: complete(decorator(flat(guarded(function))), function)
 
 
 def run_name() -> str:
     """Return what the UI calls a flow's run: the scheme and the round."""
-    settings = runtime.flow_run.parameters.get("settings")
-    scheme = getattr(settings, "scheme", DEFAULT_SCHEME)
-    options = {name: getattr(settings, name, None) for name in ("clients", "seed", "records", "reports")}
-    round_ = getattr(settings, "round", None) or round_of(scheduled_day(), **options)
+    parameters = merged(runtime.flow_run.parameters)
+    scheme = Path(parameters.get("scheme") or DEFAULT_SCHEME)
+    options = {name: parameters.get(name) for name in ("clients", "seed", "records", "reports")}
+    round_ = parameters.get("round") or round_of(scheduled_day(), **options)
     return f"{scheme.stem.replace('_', '-')}-{round_}"
 
 

@@ -67,7 +67,7 @@ def attack(outside: Path, name: str) -> dict[str, Any]:
     """The body of a request for a run over people's records."""
     return {
         "name": name,
-        "parameters": {"settings": {"records": str(outside / "people.csv"), "data": str(outside / "taken")}},
+        "parameters": {"records": str(outside / "people.csv"), "data": str(outside / "taken")},
     }
 
 

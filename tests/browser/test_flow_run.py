@@ -59,14 +59,14 @@ def scheduled(port: str, round_: str, data: Path) -> str:
     body = {
         "active": True,
         "schedule": {"interval": 86_400, "anchor_date": first.isoformat()},
-        "parameters": {"settings": {"clients": 50_000, "round": round_, "data": str(data)}},
+        "parameters": {"clients": 50_000, "round": round_, "data": str(data)},
     }
     ask(port, f"/api/deployments/{daily['id']}/schedules", [body])
     runs = {"flow_runs": {"deployment_id": {"any_": [daily["id"]]}}, "sort": "EXPECTED_START_TIME_ASC"}
 
     def planned() -> Any:
         found = ask(port, "/api/flow_runs/filter", runs)
-        return [run["id"] for run in found if run["parameters"].get("settings", {}).get("data") == str(data)]
+        return [run["id"] for run in found if run["parameters"].get("data") == str(data)]
 
     found = soon(planned, 90)
     assert found, "the schedule planned no run"

@@ -48,7 +48,7 @@ def crons(there: Any) -> dict[str | None, tuple[str, str, bool]]:
 def test_what_was_set_stays_until_the_file_says_something_else(folder: Path, client: SyncPrefectClient) -> None:
     assert set(ensure().values()) == {"made"}
     made = client.read_deployment_by_name(DAILY)
-    assert made.parameters["settings"] == Project.of().of_rounds()  # type: ignore[union-attr]
+    assert made.parameters == Project.of().of_rounds()  # type: ignore[union-attr]
     assert crons(made) == {"daily-round": ("15 2 * * *", "UTC", True)}
     assert (made.path, made.entrypoint) == (str(folder), "ldpflow_flows.round.run_round")
     assert {each.name for each in client.read_deployments()} == ROUNDS
@@ -59,7 +59,7 @@ def test_what_was_set_stays_until_the_file_says_something_else(folder: Path, cli
         made.id, own.id, active=False, schedule=CronSchedule(cron="1 1 * * *", timezone="UTC")
     )
     client.create_deployment_schedules(made.id, [(CronSchedule(cron="2 2 * * *", timezone="UTC"), True)])
-    told = {"settings": {**made.parameters["settings"], "min_clients": 3}}
+    told = {**made.parameters, "min_clients": 3}
     client.update_deployment(made.id, DeploymentUpdate(parameters=told, paused=True, entrypoint="old.code.run"))
     assert set(ensure().values()) == {"kept as it is set"}
     kept = client.read_deployment_by_name(DAILY)
@@ -75,7 +75,7 @@ def test_what_was_set_stays_until_the_file_says_something_else(folder: Path, cli
 
     say(folder, "min_clients = 50 ", "min_clients = 60 ")
     assert ensure()[DAILY] == "set as ldpflow.toml says now"
-    assert client.read_deployment_by_name(DAILY).parameters["settings"]["min_clients"] == 60
+    assert client.read_deployment_by_name(DAILY).parameters["min_clients"] == 60
     assert crons(client.read_deployment_by_name(DAILY)) == crons(planned)
     say(folder, 'schedule = "30 4 * * 1" ', 'schedule = "" ')
     ensure()
@@ -91,7 +91,7 @@ def test_what_an_older_version_deployed_is_kept_and_known_from_then_on(folder: P
     client.update_deployment(there.id, DeploymentUpdate(version="0f" * 16, parameters={"settings": {"seed": 5}}))
     assert ensure()[DAILY] == "kept as it is set"
     kept = client.read_deployment_by_name(DAILY)
-    assert kept.parameters == {"settings": {"seed": 5}}
+    assert kept.parameters == {"seed": 5}
     assert kept.version == there.version
 
 
@@ -112,7 +112,7 @@ def test_studies_are_deployed_without_a_project_and_deleted_from_one(folder: Pat
 
 def test_every_form_takes_what_a_project_says_of_it(folder: Path) -> None:
     for each in deployments.deployments(Project.of()):
-        for name, value in each.told.get("settings", {}).items():
+        for name, value in each.told.items():
             assert name in ("scheme", "schemes", "data", "reports", "min_clients"), (each.name, name, value)
 
 

@@ -77,7 +77,7 @@ def test_a_round_against_a_server_shows_in_its_ui(
     assert sorted(one["name"] for one in deployed) == sorted(one["name"] for one in declared)
     daily = deployment(port, "daily")
     assert [schedule["slug"] for schedule in daily["schedules"]] == ["daily-round"]
-    assert "settings" in daily["parameter_openapi_schema"]["properties"]
+    assert {"scheme", "settings"} <= set(daily["parameter_openapi_schema"]["properties"])
     assert soon(lambda: scheduled(port)), "the server's scheduler plans no runs; see the lock file's sqlalchemy"
 
     made = subprocess.run(

@@ -154,7 +154,7 @@ def deployment(port: str, name: str) -> Any:
 def start(port: str, *, as_if: str = "SCHEDULED", **settings: Any) -> str:
     """Ask for a run of round/daily and return its id; as_if: the type of its first state."""
     body = {
-        "parameters": {"settings": {name: _plain(value) for name, value in settings.items()}},
+        "parameters": {name: _plain(value) for name, value in settings.items()},
         "state": {"type": as_if},
     }
     return ask(port, f"/api/deployments/{deployment(port, 'daily')['id']}/create_flow_run", body)["id"]

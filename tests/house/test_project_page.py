@@ -127,11 +127,9 @@ def test_from_init_to_a_landed_round(installed: Path, environment: dict[str, str
         run("rm report.jsonl\n" + blocks[1], own, environment)  # another answer, counted by the flow
         wait_for("data/collected/reports/*/*.parquet", own, 2)
         api = f"PREFECT_API_URL=http://127.0.0.1:{environment['PREFECT_SERVER_API_PORT']}/api"
-        [digest] = [path.name for path in (own / "data/collected/reports").iterdir()]
-        reports = f"data/collected/reports/{digest}"
-        told = json.dumps({"scheme": "schemes/survey.toml", "reports": reports, "min_clients": 1, "round": "b"})
         python = f"{Path(sys.executable).parent}/prefect"
-        said = run(f"{api} {python} deployment run round/daily --param settings='{told}' --watch", own, environment)
+        options = "--param min_clients=1 --param round=b"  # the project's file states the others
+        said = run(f"{api} {python} deployment run round/daily {options} --watch", own, environment)
         assert "Completed" in said or "finished" in said, said
         run(f"{api} {python} deployment schedule ls round/daily", own, environment)
     rounds = "ldpflow query \"select round, accepted from runs where state = 'landed' and not trial order by all\" --format csv"
@@ -155,7 +153,7 @@ def test_an_older_folder_is_taken_over_with_what_was_set_in_it(
     with up(own, environment):
         daily, cleanup = services.deployment(port, "daily"), services.deployment(port, "weekly-cleanup")
         assert daily["entrypoint"] == "ldpflow_flows.round.run_round"
-        assert daily["parameters"] == {"settings": {"min_clients": 1}}
+        assert daily["parameters"] == {"min_clients": 1}
         [schedule] = daily["schedules"]
         assert (schedule["schedule"]["cron"], schedule["slug"]) == ("5 4 * * *", "daily-round")
         assert cleanup["paused"]

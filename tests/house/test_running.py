@@ -170,7 +170,7 @@ def test_in_an_empty_root_the_compose_files_commands_lead_to_a_landed_round(
 ROUND = """
 from prefect.deployments import run_deployment
 told = {"scheme": "schemes/survey.toml", "records": "data/people.csv", "min_clients": 1, "round": "2026-11-20"}
-done = run_deployment("round/daily", parameters={"settings": told}, timeout=200, poll_interval=1)
+done = run_deployment("round/daily", parameters=told, timeout=200, poll_interval=1)
 assert done.state.is_completed(), done.state
 """
 

@@ -36,7 +36,7 @@ from tests.helpers.schemes import HOUSEHOLDS
 ROOT = Path(__file__).parents[2]
 FIRST = datetime(2026, 1, 1, 2, 15, tzinfo=UTC)
 KINDS = ("server", "worker", "task", "up")
-SET = {"daily": {"parameters": {"settings": {"min_clients": 7}}}, "weekly-cleanup": {"paused": True}}  # in the UI
+SET = {"daily": {"parameters": {"min_clients": 7}}, "weekly-cleanup": {"paused": True}}  # in the UI
 CRON = "5 4 * * *"  # of the daily round, set there, too
 AHEAD = 3  # rounds that are due at once
 STARTS = 3  # of `make up`, which a busy machine may need
@@ -235,7 +235,7 @@ class Soak:
             at = FIRST + timedelta(days=self._rounds.index(round_))
             settings = {"scheme": str(self._scheme), "data": str(self._data)}
             scheduled = {"type": "SCHEDULED", "state_details": {"scheduled_time": at.isoformat()}}
-            body = {"parameters": {"settings": settings}, "state": scheduled, "idempotency_key": f"soak {round_}"}
+            body = {"parameters": settings, "state": scheduled, "idempotency_key": f"soak {round_}"}
             made = self._services.ask(f"/deployments/{deployment}/create_flow_run", body)
             if made is None:
                 return  # asked again a second later, with the same key

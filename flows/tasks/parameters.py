@@ -1,0 +1,92 @@
+"""Parameters of flows: each option of a flow's form is one, so that Prefect replaces one and keeps the others.
+
+Until 0.2 a flow had a single parameter `settings` with the whole form, which Prefect replaces as one.  It is still accepted, in
+Python as a form and elsewhere as an object; what it contains takes precedence.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Annotated, Any, Optional
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from dpcore.errors import SchemeError
+
+OLDER = "settings"
+_DESCRIPTION = "All parameters in one object, as in older versions; what it contains takes precedence over the others."
+
+
+def flat(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes each field of a form by its name, of one that takes the form as `settings`."""
+    parameter = inspect.signature(function, eval_str=True).parameters[OLDER]
+    form, defaults = parameter.annotation, parameter.default
+
+    @wraps(function)
+    def called(settings: Any = None, **options: Any) -> Any:
+        return function(filled(form, settings, options))
+
+    own = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None if field.is_required() else getattr(defaults, name, field.default),
+            annotation=_type(field),
+        )
+        for name, field in form.model_fields.items()
+    ]
+    older = inspect.Parameter(OLDER, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Any)
+    called.__signature__ = inspect.Signature([older, *own])  # type: ignore[attr-defined]
+    called.__annotations__ = {each.name: each.annotation for each in (older, *own)}
+    lines = [
+        f"    {name}: {field.description}" for name, field in form.model_fields.items()
+    ]  # read by Prefect for its form
+    called.__doc__ = "\n".join([inspect.getdoc(function) or "", "", "Args:", *lines, f"    {OLDER}: {_DESCRIPTION}"])
+    return called
+
+
+def _type(field: FieldInfo) -> Any:
+    """The type of a field with its bounds; of a required one, which Python callers may leave to the form, also None."""
+    kind: Any = Optional[field.annotation] if field.is_required() else field.annotation  # noqa: UP045 - of a value
+    return Annotated[kind, *field.metadata] if field.metadata else kind
+
+
+def complete(flow: Any, function: Callable[..., Any]) -> Any:
+    """Return the flow with what its form in the UI needs: which parameters are required, and `settings` at the end."""
+    form = inspect.signature(function, eval_str=True).parameters[OLDER].annotation
+    schema = flow.parameters
+    schema.required = [name for name, field in form.model_fields.items() if field.is_required()]
+    schema.properties[OLDER] |= {"type": "object", "position": len(form.model_fields) + 1}
+    schema.properties[OLDER].pop("default", None)
+    flow.description = inspect.getdoc(function)
+    return flow
+
+
+def filled(form: type[BaseModel], settings: Any, options: Mapping[str, Any]) -> BaseModel:
+    """Return the form of a flow with its parameters; raises SchemeError, in one line, where it refuses them."""
+    if isinstance(settings, form):
+        return settings
+    required = {name for name, field in form.model_fields.items() if field.is_required()}
+    stated = {name: value for name, value in options.items() if value is not None or name not in required}
+    try:
+        return form(**stated | dict(settings or {}))
+    except ValidationError as error:
+        raise SchemeError(refusal(error)) from None
+
+
+def refusal(error: ValidationError) -> str:
+    """Return in one line what a form refuses first."""
+    first = error.errors()[0]
+    if not first["loc"]:  # of parameters that do not go together
+        return str(first["msg"])
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}, got {first['input']!r}"
+
+
+def merged(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a flow's run with those of `settings` in their places."""
+    older = parameters.get(OLDER) or {}
+    older = older.model_dump() if isinstance(older, BaseModel) else dict(older)
+    return {name: value for name, value in parameters.items() if name != OLDER} | older
