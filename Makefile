@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run changed quick flows test slow nightly mutants portable elsewhere shaken coverage seconds soak faults fuzz hostile scaling peers lock check format \
-	reference dist up key help
+	reference dist npm up key help
 
 help:  ## list the verbs
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -122,6 +122,11 @@ reference: $(VENV)/.ok  ## write the pages that are made of the code, and the in
 dist: $(VENV)/.ok  ## a wheel in dist/: the code, its flows, and what is shipped to run on
 	rm -rf build/lib build/bdist.*
 	$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
+
+TERSER ?= 5.51.4
+npm: $(VENV)/.ok  ## the npm package of the browser's client, in build/npm; terser, if npm can fetch it, shortens the code
+	-npm install --silent --no-save --no-package-lock --no-audit --no-fund --prefix build/npm-tools terser@$(TERSER)
+	$(BIN)/python -m tests.programs.npm
 
 up: $(VENV)/.ok  ## a Prefect server, a worker and the scheduled deployments on this machine
 	$(BIN)/ldpflow up
