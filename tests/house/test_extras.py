@@ -33,7 +33,7 @@ ESTIMATE = [
     "privatize pets.toml pets.csv sent",
     "plan pets.toml --aim pet:frequency(cat)",
 ]
-ESTIMATE += ["dry-run pets.toml --clients 100 --rounds 1", "init own"]
+ESTIMATE += ["dry-run pets.toml --clients 100 --rounds 1", "init own", "vectors cases"]
 QUERY = "query select(1)"
 COMMANDS = {  # extra -> what works with it, and what names another: command -> extra
     "": ([], {"scheme pets.toml": "estimate", "run pets.toml --clients 100": "estimate", "--help": "estimate"}),

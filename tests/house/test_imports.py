@@ -54,6 +54,7 @@ QUICK_NUMPY = {  # beside numpy, a tenth of a second
 SLOW = {
     "import dpcore.client": "numpy",  # `report canonical.toml` shows that this and the next load no more
     "import dpcore.wire.json_report": "numpy",
+    "import dpcore.conformance": "numpy",
     "ldpflow deploy --help": "typer",
     "ldpflow watch --help": "typer",
     "ldpflow status --help": "typer",
