@@ -1,7 +1,7 @@
 /** The client of ldpflow. Nothing of a record leaves the device but what `Client.report` returns. */
 
-/** A value of a record: a number, a text, a truth value, or none. Integers from 2^53 on are BigInts or texts. */
-export type Value = number | bigint | string | boolean | null | undefined;
+/** A value of a record: a number, a text, a truth value, a time, or none. Integers from 2^53 on are BigInts or texts. */
+export type Value = number | bigint | string | boolean | Date | null | undefined;
 
 /** A mapping from columns to values. */
 export type SurveyRecord = { readonly [column: string]: Value };
@@ -94,10 +94,13 @@ export function keyed(key: Uint8Array, labels: readonly string[], blocks?: numbe
 export function toText(bytes: Uint8Array): string;
 export function fromText(text: string): Uint8Array | null;
 export function epsilonOf(text: string): number;
-export function dateIn(day: number): string;
+export function dateIn(day: number, unit?: string): string;
+/** Whether an attribute's values are dates (unit DAYS) or times (unit INSTANTS). */
+export function isDate(attribute: Attribute): boolean;
 export function parseToml(text: string): Map<string, unknown>;
 
 export const DAYS: string;
+export const INSTANTS: string;
 export const FORMAT: number;
 export const DRAWS: number;
 export const REASONS: readonly string[];

@@ -291,7 +291,8 @@ static void report(Value *scheme, const char *digest, const Value *record, const
     if (get(scheme, "draws")) whole(get(scheme, "draws"), 1, 1);
     for (one = attributes->first, i = 0; one; one = one->next, i++) {
         int is_number = is(one, "type", NULL, "numeric");
-        if (get(one, "of") || get(one, "bins") || get(one, "step") || (is_number && get(one, "values"))) refuse(SCHEME);
+        if (get(one, "of") || get(one, "bins") || get(one, "step") || (is_number && get(one, "values"))
+            || !strncmp(text_or(one, "unit", ""), "days since", 10)) refuse(SCHEME);
         designs[i] = design_of(one), group[i] = i, cell_of(one, NULL, designs[i].inputs);
     }
     for (one = labels ? labels->first : NULL; one; one = one->next) cell_of(one, NULL, 0);
