@@ -100,6 +100,7 @@ FLOWS = {  # beside what Prefect loads
     "import ldpflow_flows.services": "",
     "import ldpflow_flows.settings": "",
     "import ldpflow_flows.tasks": "",
+    "import ldpflow_flows.tasks.parameters": "",
     "import ldpflow_flows.monitoring.webhook": "",
 }
 SLOW_FLOWS = {
