@@ -60,7 +60,7 @@ def ended(run: Run, pieces: pages.Pieces) -> Any:
 @stage("write-page")
 def write_page(run: Run) -> Path:
     """Write the page of the round's run that stands, and return its file."""
-    page, project = wire.location(run.plan.figures) / "round.html", Project.of()
+    page, project = wire.location(run.plan.figures) / "round.html", Project.read()
     language = (project and project.language) or "en"
     pages.publish(run.plan.warehouse, page, round_=run.plan.round, scheme=run.scheme.name, language=language)
     return page

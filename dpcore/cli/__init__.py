@@ -121,7 +121,7 @@ def _defaults(arguments: list[str]) -> dict[str, dict[str, Any]]:
         return {}
     from dpcore.rounds.project import Project
 
-    project = Project.of()
+    project = Project.read()
     return {} if project is None else project.defaults(arguments)
 
 

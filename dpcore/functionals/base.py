@@ -5,7 +5,7 @@ A functional L of a density f satisfies
     L(f + h) = L(f) + T(h) + Q(h) + remainder,    int h = 0,
 
 T linear (`Influence`), Q quadratic (`Curvature`).  T is a sum of integrals of derivatives of h against weights, and of values
-of derivatives at points: "smooth" without points and boundary terms, else "atomic", with the highest order
+of derivatives at a point: "smooth" without points and boundary terms, else "atomic", with the highest order
 of a derivative at a point as index.  Everything is in the attribute's units.  Source: [Szabo2024] for the classes.
 """
 

@@ -99,7 +99,7 @@ class _Watched:
         with _measured(step.__name__, self.seconds, self.peaks):
             return step(run, *given)
 
-    def each(self, steps: Sequence[Callable[..., Any]], run: Run, items: Sequence[Any]) -> list[Path]:
+    def map(self, steps: Sequence[Callable[..., Any]], run: Run, items: Sequence[Any]) -> list[Path]:
         with (
             _measured("shards", self.seconds, self.peaks),
             nullcontext() if self.within is None else _timed(self.within),

@@ -1,4 +1,4 @@
-"""What a landed round says: its tables, the warehouse they land in, what has changed, pictures and pages.
+"""The results of a landed round: its tables, the warehouse, changes, pictures and pages.
 
 Here: rows of every table, judgements over them, what was spent, DuckDB, matplotlib and HTML.  Not here: when any of it is done
 (`rounds`).  A column is a migration and the place that fills it; a table that a run lands in also a line of `views.RESULTS`; a

@@ -1,7 +1,8 @@
-"""A round on a folder, from people to tables, step by step; and what surrounds rounds.
+"""A round on a folder, from clients to tables, step by step, and related tasks.
 
-Here: the steps of a round, backfill, cleanup, certificates, the outbox of records, and the planner.  Not here: a number
-(pipeline, estimation) or a table's columns (results).  The only writer of a run's folder.  May import all but the laboratory.
+Here: the steps of a round, backfill, cleanup, certificates, exchange of reports, and the planner.  Not here: estimates
+(`pipeline`, `estimation`) and columns of tables (`results`).  Only this package writes a run's folder.  May import all but the
+laboratory.
 
 Modules:
     audit_run: an audit of scheme files, with certificate and landing

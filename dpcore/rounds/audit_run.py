@@ -1,6 +1,6 @@
-"""An audit with its effects: scheme files are read, the certificate is written, the checks land.
+"""An audit with its files: reads scheme files, writes certificates, and lands checks.
 
-What the command line and the Prefect flow both call.  `audit` computes and touches no file.
+For the command line and the Prefect flow; `audit` computes without files.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from dpcore.results.checks.check import Check
 
 
 def scheme_files(folder: Path) -> list[Path]:
-    """Return the scheme files of a folder, sorted; raises SchemeError where there are none."""
+    """Return the scheme files of a folder, sorted; raises SchemeError if there are none."""
     files = sorted(folder.glob("*.toml")) if folder.is_dir() else []
     if not files:
-        raise SchemeError(f"{folder} holds no .toml files of schemes; name the folder that does")
+        raise SchemeError(f"{folder}: no scheme files (.toml); name another folder")
     return files
 
 
 def audit_file(file: Path) -> SchemeAudit:
-    """Return the exact half of a scheme file's audit; raises SchemeError, naming the file, where it is refused already."""
+    """Return the exact part of a scheme file's audit; raises SchemeError with the file's name for an invalid scheme."""
     try:
         scheme = Scheme.from_toml(file)
         return replace(audit_scheme(scheme), published=planned(scheme))
@@ -43,9 +43,9 @@ def audit_file(file: Path) -> SchemeAudit:
 
 
 def measure(audit: SchemeAudit, trials: int) -> SchemeAudit:
-    """Return the audit with its black-box half, of clients that draw with the operating system's randomness.
+    """Return the audit with its black-box part, from reports with the operating system's randomness.
 
-    A scheme of stated channels has no such clients, and its audit no such half.
+    A scheme of stated channels has no clients of ours, so this part is missing.
     """
     if not Scheme.from_toml(audit.canonical).is_asked:
         return audit
@@ -53,7 +53,7 @@ def measure(audit: SchemeAudit, trials: int) -> SchemeAudit:
 
 
 def draw(audit: SchemeAudit) -> Any:
-    """Return the picture, a figure, of what reports show; None where nobody has looked at any."""
+    """Return a figure of the black-box part; None without it."""
     if audit.averaging is None:
         return None
     import pandas as pd
@@ -69,8 +69,8 @@ def draw(audit: SchemeAudit) -> Any:
     averaged = pd.DataFrame({"round": range(1, len(right) + 1), "right": right, "fresh": fresh})
     figure, (first, second) = plots.new_panels(
         2,
-        title=f"{audit.name}: what reports show",
-        subtitle=f"scheme {audit.digest[:16]}, {audit.averaging.people} people",
+        title=f"{audit.name}: attacks on reports",
+        subtitle=f"scheme {audit.digest[:16]}, {audit.averaging.people} clients",
         width=5.6,
         height=plots.height_for(len(rows)),
     )
@@ -80,12 +80,12 @@ def draw(audit: SchemeAudit) -> Any:
 
 
 def page(audits: Sequence[SchemeAudit], day: str, pictures: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return the certificates of some schemes as Markdown; day: when they were made; pictures: where each scheme's is."""
+    """Return the certificates of some schemes as Markdown; day: of the audit; pictures: scheme -> path."""
     return to_markdown(audits, day, version("ldpflow"), pictures)
 
 
 def embedded_page(audit: SchemeAudit, day: str) -> str:
-    """Return a scheme's certificate as Markdown with its picture inside."""
+    """Return a scheme's certificate as Markdown with an embedded picture."""
     from dpcore.results import plots
 
     figure = draw(audit)
@@ -94,13 +94,13 @@ def embedded_page(audit: SchemeAudit, day: str) -> str:
 
 
 def check_target(file: Path) -> None:
-    """Raise SchemeError unless a certificate can be written under this name."""
+    """Raise SchemeError unless the name is valid for a certificate."""
     if file.suffix not in (".md", ".json"):
-        raise SchemeError(f"a certificate is a .md or a .json file, got {file.name!r}; name one of these")
+        raise SchemeError(f"certificate {file.name!r}: must be a .md or .json file; choose another name")
 
 
 def write(file: Path, audits: Sequence[SchemeAudit], day: str) -> list[Path]:
-    """Write the certificates of some schemes, Markdown or JSON by the file's ending, pictures beside it; return the files."""
+    """Write the certificates of some schemes as Markdown or JSON with pictures in the same folder; return the files."""
     check_target(file)
     written, names = [], {}
     for audit in audits:
@@ -117,9 +117,9 @@ def write(file: Path, audits: Sequence[SchemeAudit], day: str) -> list[Path]:
 
 
 def land(file: Path, audit: SchemeAudit, day: str) -> int:
-    """Land an audit's rows of `checks` and return how many; a second audit of a scheme on a day replaces the first.
+    """Land an audit's rows of `checks` and return their number; a second audit of a scheme on a day replaces the first.
 
-    With them goes `landed_seeds`, which is of the file and not of the scheme.
+    One of the checks, `landed_seeds`, is about the warehouse file.
     """
     import pandas as pd
 
@@ -127,15 +127,15 @@ def land(file: Path, audit: SchemeAudit, day: str) -> int:
 
     identifier = warehouse.run_id(audit.digest, day, "audit")
     seeds = landed_seeds(file)
-    detail = "runs of real people whose seed is here; their reports, less the noise of a known seed, are the records"
-    told = Check("landed_seeds", seeds == 0, float(seeds), 0.0, detail)
-    rows = pd.DataFrame([*check_rows(audit, day), told._asdict()])
+    detail = "runs on real data with a stored seed; a known seed reveals the noise and so the records"
+    check = Check("landed_seeds", seeds == 0, float(seeds), 0.0, detail)
+    rows = pd.DataFrame([*check_rows(audit, day), check._asdict()])
     warehouse.land_checks(file, identifier, rows)
     return len(rows)
 
 
 def landed_seeds(file: Path) -> int:
-    """Return how many runs of real people have their seed in a warehouse; none in one that is not there yet."""
+    """Return the number of runs on real data with a seed in a warehouse; 0 without a warehouse."""
     if not file.exists():
         return 0
     from dpcore.results import warehouse
@@ -145,10 +145,10 @@ def landed_seeds(file: Path) -> int:
 
 
 def require(audits: Sequence[SchemeAudit], seeds: int = 0) -> None:
-    """Raise CalibrationError, one line, where any promise is broken; seeds: of real people's runs, that have landed."""
+    """Raise CalibrationError, in one line, if a check of an audit fails; seeds: number of landed runs on real data with one."""
     broken = [sentence for audit in audits for sentence in audit.broken]
     if seeds:
-        broken.append(f"the warehouse holds the seeds of {seeds} runs of real people, with which their noise is undone")
+        broken.append(f"the warehouse has the seeds of {seeds} runs on real data, which reveal their noise")
     if broken:
         more = f"; and {len(broken) - 1} more" if len(broken) > 1 else ""
-        raise CalibrationError(f"a promise is broken: {broken[0]}{more}; take the scheme out of use until it is mended")
+        raise CalibrationError(f"audit failed: {broken[0]}{more}; do not use the scheme until this is fixed")

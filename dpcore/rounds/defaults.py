@@ -1,4 +1,4 @@
-"""What rounds do unless they are told otherwise; light, as every command reads it before it does anything."""
+"""Defaults of rounds; quick to import, because every command imports them first."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pathlib import Path
 DEFAULT_SCHEMES = Path("data/schemes")
 DEFAULT_SCHEME = DEFAULT_SCHEMES / "consumer_expenditure.toml"
 DEFAULT_DATA = Path("data/var")
-PROJECT = "ldpflow.toml"  # what a team's project says, see `project`
-MIN_CLIENTS = 50  # a smaller round of real people, or a group of one, says little and is nearly its people's reports
-KEEP_DAYS = 30  # that a landed round's files are kept
-WORKERS = 2  # threads; numpy lets go of the interpreter while it draws
+PROJECT = "ldpflow.toml"  # configuration file of a project, see `project`
+MIN_CLIENTS = 50  # smallest round or group with real data; estimates from fewer nearly reveal single reports
+KEEP_DAYS = 30  # days that files of a landed round are kept
+WORKERS = 2  # threads; numpy releases the interpreter lock while drawing
 
 
 def warehouse_of(data: Path) -> Path:
-    """Return the warehouse of a folder of rounds, where none is named."""
+    """Return the default warehouse of a data folder."""
     return data / "warehouse.duckdb"
 
 
 def keep_to_one_thread() -> None:
-    """Let numpy's linear algebra use one thread, where nobody has said how many; before numpy is loaded.
+    """Limit numpy's linear algebra to one thread, unless the environment sets the number; call it before numpy is loaded.
 
-    Our matrices are small: its threads wait for each other in loops, and take four times the processor's time.
+    The matrices are small: several threads wait for each other in busy loops and use four times the processor time.
     """
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")

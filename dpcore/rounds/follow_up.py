@@ -1,7 +1,7 @@
-"""A second round that follows a first: its scheme, made of what has landed, and the numbers of both together.
+"""A second round that follows a first one: its scheme, derived from landed results, and estimates from both rounds.
 
-The first round's sums are read from the warehouse, exact as they landed; no report of it is needed any more.  What is asked in
-the second is public before anybody answers, as every scheme is, and paid for anew by whoever answers.
+The sums of the first round are read from the warehouse; its reports are not needed.  The second scheme is public before any
+client answers, and spends its own epsilon.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ from dpcore.results.tables.functional_rows import row_of
 from dpcore.rounds.planning.aims import Aim
 from dpcore.rounds.run import Run
 
-_RARE = 0.01  # how often the check fails where both rounds asked one population
+_RARE = 0.01  # false-alarm rate of the check if both rounds have the same population
 
 
 def scheme_from(scheme: Path, round_: str, file: Path, aims: Sequence[str] = ()) -> str:
-    """Return the TOML of a scheme for other people, which asks on which side of quantiles of a landed round they are.
+    """Return the TOML of a scheme for other clients, which asks for ranges between quantiles of a landed round.
 
-    scheme: the first round's file.  aims: "ATTRIBUTE: quantile(t)" or "ATTRIBUTE: cdf(x)"; the quantiles that the scheme asks
-    for where there is none.
-    Raises WarehouseError where the round has not landed, SchemeError where an aim is none that a second round can follow,
-    NotEstimable where the first round does not know the quantile at all.
+    scheme: the first round's file.  aims: "ATTRIBUTE: quantile(t)" or "ATTRIBUTE: cdf(x)"; default, the quantiles of the
+    scheme.
+    Raises WarehouseError if the round has not landed, SchemeError if a second round cannot improve an aim, NotEstimable if the
+    first round has no estimate of the quantile.
     """
     parsed = Scheme.from_toml(scheme)
     first, source, _ = warehouse.landed_sums(file, parsed.name, round_)
     if first.scheme.digest != parsed.digest:
         raise SchemeError(
-            f"round {round_} landed under {first.scheme.digest[:12]}, and {scheme} is {parsed.digest[:12]}; "
-            "name the file that it ran with"
+            f"{scheme}: its digest is {parsed.digest[:12]}, but round {round_} has {first.scheme.digest[:12]}; use the scheme "
+            "file of the round"
         )
     wanted = _wanted(parsed, aims)
     tables = [_table(parsed.attributes[name], _edges(first, name, asked)) for name, asked in wanted.items()]
-    people = "simulated people's" if source == "simulated" else "real people's"
+    clients = "simulated clients" if source == "simulated" else "real clients"
     head = [
-        f"# Made of round {round_} of {parsed.name} ({people}), scheme {parsed.digest[:16]}: what its reports leave open.",
-        "# For people who did not answer there; whoever answers both has spent both epsilons.",
+        f"# Made from round {round_} of {parsed.name} ({clients}), scheme {parsed.digest[:16]}.",
+        "# For clients who did not answer in that round; the epsilons of both rounds add up.",
         *_refused(parsed, wanted, round_),
         f"name = {json.dumps(parsed.name)}",
         f"description = {json.dumps(f'Follows round {round_}: {parsed.description or parsed.name}', ensure_ascii=False)}",
@@ -62,32 +62,34 @@ def scheme_from(scheme: Path, round_: str, file: Path, aims: Sequence[str] = ())
 
 
 def check_after(scheme: Scheme, after: str, file: Path, source: str, seed: int | None) -> None:
-    """Raise SchemeError or WarehouseError where a round cannot be read together with the landed one that it follows.
+    """Raise SchemeError or WarehouseError if a round cannot be combined with the landed round that it follows.
 
-    seed: of simulated people, or of a rehearsal.
+    seed: of simulated clients, or of a dry run.
     """
     if source != "simulated" and seed is not None:
-        raise SchemeError("a rehearsal lands by itself, where no earlier round is; leave out --after")
+        raise SchemeError("after: a dry run on real records has no earlier round; omit --after")
     first, before, of_seed = warehouse.landed_sums(file, scheme.name, after)
     if first.scheme.digest == scheme.digest:
         raise SchemeError(
-            f"round {after} asked by this very scheme; a second round has one that ldpflow scheme --from {after} makes"
+            f"round {after}: it has the same scheme; make one for a second round with ldpflow scheme --from {after}"
         )
     if (before == "simulated") != (source == "simulated"):
         raise SchemeError(
-            f"round {after} is of {before}, this one of {source}: simulated people are never put beside real ones"
+            f"round {after}: its source is {before} and this one's is {source}; simulated and real data are never combined"
         )
     if seed is not None and seed == of_seed:
-        raise SchemeError(f"round {after} has seed {seed}, too: these would be the same people; give another --seed")
+        raise SchemeError(f"round {after}: it has the same seed {seed} and so the same clients; use another --seed")
     for name in _followed(first.scheme, scheme):
         if not first.reports(name):
-            raise NotEstimable(f"in round {after} nobody answered {name}; there is nothing to follow")
+            raise NotEstimable(f"round {after}: no reports of {name}, so no round can follow it")
 
 
-def beside(tables: Mapping[str, pd.DataFrame], run: Run, second: Aggregate, people: Any) -> dict[str, pd.DataFrame]:
-    """Return the tables of a round that follows another with the numbers of both: rows of `functionals`, `truths`, `checks`.
+def with_both_rounds(
+    tables: Mapping[str, pd.DataFrame], run: Run, second: Aggregate, people: Any
+) -> dict[str, pd.DataFrame]:
+    """Return the tables with estimates from both rounds added to `functionals`, `truths` and `checks`.
 
-    people: the simulated population; None of real people.
+    people: the simulated population; None for real data.
     """
     assert run.plan.after is not None
     first, _, _ = warehouse.landed_sums(run.plan.warehouse, run.scheme.name, run.plan.after)
@@ -96,7 +98,7 @@ def beside(tables: Mapping[str, pd.DataFrame], run: Run, second: Aggregate, peop
     checks: list[Check] = []
     for name, questions in _followed(first.scheme, run.scheme).items():
         if not all(second.reports(question) for question in questions):
-            continue  # as the check `estimable` says
+            continue  # the check `estimable` reports it
         attribute, question = first.scheme.attributes[name], questions[0]
         both = two_rounds.combine(first, second, name)
         for text in attribute.functionals:
@@ -120,34 +122,36 @@ def beside(tables: Mapping[str, pd.DataFrame], run: Run, second: Aggregate, peop
 
 
 def _one_population(first: Any, second: Aggregate, questions: Sequence[str], after: str) -> Check:
-    """Whether both rounds say the same of the shares below the edges, as they do where one population answered."""
-    found = [each for name in questions for each in two_rounds.deviations(first, second, name)]
-    threshold = normal_quantile(1 - _RARE / max(len(found), 1))
-    most = max(found, default=0.0)
+    """Test whether both rounds have the same proportions below the edges, that is, the same population."""
+    deviations = [value for name in questions for value in two_rounds.deviations(first, second, name)]
+    threshold = normal_quantile(1 - _RARE / max(len(deviations), 1))
+    most = max(deviations, default=0.0)
     detail = (
-        f"shares below what is asked differ from those of round {after} by {most:.1f} standard errors at most; where one "
-        f"population answered both, {threshold:.1f} are exceeded once in a hundred rounds"
+        f"proportions below the edges differ from those of round {after} by at most {most:.1f} standard errors; the critical "
+        f"value for one population is {threshold:.1f} (level 0.01)"
     )
     return Check(f"two_rounds({questions[0]})", most <= threshold, most, threshold, detail)
 
 
 def _followed(first: Scheme, second: Scheme) -> dict[str, list[str]]:
-    """Each number of the first scheme that the second asks by ranges, and by which attributes; SchemeError without any."""
-    columns = {each.column for each in second.attributes.values() if each.bins is not None}
+    """Numeric attribute of the first scheme -> attributes of the second with its ranges; SchemeError without any."""
+    columns = {attribute.column for attribute in second.attributes.values() if attribute.bins is not None}
     names = [
-        name for name, each in first.attributes.items() if each.is_numeric and not each.of and each.column in columns
+        name
+        for name, attribute in first.attributes.items()
+        if attribute.is_numeric and not attribute.of and attribute.column in columns
     ]
     if not names:
         raise SchemeError(
-            f"scheme {second.name} {second.digest[:12]} asks for ranges of no number of the round before; make one "
+            f"scheme {second.name} {second.digest[:12]}: no ranges of a numeric attribute of the first round; make one "
             "with ldpflow scheme --from"
         )
-    able = [name for name in names if _can_follow(first, name)] or names  # one column may be asked in several ways
+    able = [name for name in names if _can_follow(first, name)] or names  # several attributes can have one column
     return {name: two_rounds.questions_of(two_rounds.asked(first, name), second) for name in able}
 
 
 def _wanted(scheme: Scheme, aims: Sequence[str]) -> dict[str, list[Quantile | Cdf]]:
-    """Attribute -> the quantiles and shares that are asked about."""
+    """Attribute -> its quantiles and proportions."""
     parsed = [Aim.parse(aim) for aim in aims]
     if not aims:
         parsed = [
@@ -159,15 +163,14 @@ def _wanted(scheme: Scheme, aims: Sequence[str]) -> dict[str, list[Quantile | Cd
         parsed = [aim for aim in parsed if _can_follow(scheme, aim.attribute)]
         if not parsed:
             raise SchemeError(
-                f"no number of scheme {scheme.name} has a quantile that a second round can follow; "
-                'say --aim "NAME: quantile(0.5)"'
+                f'scheme {scheme.name}: no quantile that a second round can improve; add --aim "NAME: quantile(0.5)"'
             )
     wanted: dict[str, list[Quantile | Cdf]] = {}
     for aim in parsed:
         two_rounds.asked(scheme, aim.attribute)
         functional = parse(aim.quantity)
         if not isinstance(functional, Quantile | Cdf):
-            raise SchemeError(f"a second round follows quantile(t) or cdf(x), got {aim.quantity}")
+            raise SchemeError(f"aim {aim.quantity}: a second round can improve quantile(t) or cdf(x) only")
         wanted.setdefault(aim.attribute, []).append(functional)
     return wanted
 
@@ -181,9 +184,9 @@ def _can_follow(scheme: Scheme, name: str) -> bool:
 
 
 def _edges(first: Aggregate, name: str, asked: Sequence[Quantile | Cdf]) -> list[Fraction]:
-    """Where ranges meet, rising: near what the first round says of quantiles, and at the points of shares."""
+    """The sorted edges of the ranges: near the first round's estimates of quantiles, and at the points of proportions."""
     attribute, estimate = first.scheme.attributes[name], pipeline.estimate(first, name)
-    found = set()
+    edges = set()
     for functional in asked:
         edge = (
             two_rounds.threshold(estimate.functional(functional))
@@ -192,24 +195,24 @@ def _edges(first: Aggregate, name: str, asked: Sequence[Quantile | Cdf]) -> list
         )
         if not attribute.lower < edge < attribute.upper:
             raise SchemeError(
-                f"{name}: {functional} is at {name_of(edge)}, at a bound or beyond; nothing is to be asked there"
+                f"{name}: {functional} is at {name_of(edge)}, not inside the bounds; a second round cannot improve it"
             )
-        found.add(edge)
-    return sorted(found)
+        edges.add(edge)
+    return sorted(edges)
 
 
 def _refused(scheme: Scheme, names: Iterable[str], round_: str) -> Iterator[str]:
-    """A line for each number whose scheme refuses people beyond its bounds: ranges that are asked for have no bounds."""
+    """A line for each attribute that rejects values outside its bounds, because the ranges of the second scheme have none."""
     for attribute in (scheme.attributes[name] for name in names):
         if attribute.outside == "refuse":
             yield (
-                f"# Round {round_} refused whoever's {attribute.name} is not {name_of(attribute.lower)} to "
-                f"{name_of(attribute.upper)}: do not ask them here either."
+                f"# Round {round_} rejected values of {attribute.name} outside {name_of(attribute.lower)} to "
+                f"{name_of(attribute.upper)}: do not ask these clients here either."
             )
 
 
 def _table(attribute: Attribute, edges: Sequence[Fraction]) -> str:
-    """The table of the question: in which range the number is."""
+    """The TOML table of the attribute that asks for the range of a value."""
     epsilon = attribute.budget.text
     lines = [
         f"\n[attributes.{attribute.name}]",

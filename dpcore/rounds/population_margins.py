@@ -1,4 +1,4 @@
-"""Known totals of the population by label, as a round is given them: a CSV of label, category, total."""
+"""Population totals by label, from a CSV file with the columns label, category and total."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from dpcore.protocol.records.blocks import BLOCK
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds.run import Run
 
-FILE = "margins.csv"  # in a run's folder: the file as it was when the round was prepared
+FILE = "margins.csv"  # in a run's folder: a copy from the preparation of the round
 _HEAD = ["label", "category", "total"]
 
 
 def read(path: Path, scheme: Scheme) -> Margins:
-    """Return the margins in a file; raises SchemeError, which names the file and the line, where it holds none of the scheme.
+    """Return the margins in a file; raises SchemeError with the file and line if they do not fit the scheme.
 
-    A row is a category of a label and its total, of people or per cent; of several labels together, "region*sex" and
+    A row has a category of a label and its total, as a number or in percent; for a combination of labels, "region*sex" and
     "north*f".
     """
     if not scheme.labels:
         raise SchemeError(
-            f"margins are totals by label, and the scheme has none; add [labels.NAME], or leave out {path.name}"
+            f"{path.name}: totals are by label and the scheme has no labels; add [labels.NAME], or omit the file"
         )
     try:
         lines = [row for table in read_columns(path, _HEAD, BLOCK) for row in table.to_pylist()]
@@ -36,7 +36,7 @@ def read(path: Path, scheme: Scheme) -> Margins:
             rows.append((label, category, float(total.replace("_", ""))))
         except ValueError:
             raise SchemeError(
-                f"{path.name}, line {number}: expected a label, a category and a number, such as region,north,15.2"
+                f"{path.name}, line {number}: needs a label, a category and a number, such as region,north,15.2"
             ) from None
     try:
         return Margins.from_rows(rows, scheme.labels)
@@ -44,7 +44,7 @@ def read(path: Path, scheme: Scheme) -> Margins:
         raise SchemeError(f"{path.name}: {error}") from None
 
 
-def of(run: Run) -> Margins | None:
-    """Return the margins that a run was given, None where it has none."""
+def of_run(run: Run) -> Margins | None:
+    """Return the margins of a run, or None."""
     path = run.folder / FILE
     return read(path, run.scheme) if path.exists() else None

@@ -1,7 +1,7 @@
-"""A team's project: a folder whose `ldpflow.toml` says what its rounds are told, when they run, and what `ldpflow up` needs.
+"""A project: a folder whose `ldpflow.toml` has the options of its rounds, their schedule and the settings of `ldpflow up`.
 
-Commands in the folder take what it says for their defaults; `ldpflow up` and `ldpflow deploy` put it into a server of Prefect.
-A folder without the file is no project: the checkout is one of those, whose defaults are the shipped scheme and its people.
+Commands in the folder use them as defaults; `ldpflow up` and `ldpflow deploy` pass them to a Prefect server.  A folder without
+the file, such as the checkout, is not a project: there the defaults are the shipped scheme and its simulated clients.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from dpcore.rounds.defaults import DEFAULT_DATA
 from dpcore.rounds.defaults import PROJECT as FILE
 from dpcore.rounds.settings import Round, Which, options
 
-_SHIPPED = "ldpflow_project"  # where a wheel has what lies at the top here: `prefect.yaml` and `data`
+_SHIPPED = "ldpflow_project"  # folder in a wheel for `prefect.yaml` and `data`, which are at the top of the checkout
 SCHEME = "schemes/survey.toml"
-_TEMPLATES = {  # in `data/project`, without a dot before a name: where `ldpflow init` puts each
+_TEMPLATES = {  # file in `data/project` -> its place in a new project
     "Containerfile": "Containerfile",
     "README.md": "README.md",
     "RUNNING.md": "RUNNING.md",
@@ -44,23 +44,22 @@ _OWN = {
     "language": str,
     "collector": dict,
 }
-SHAPES = ("json", "slack", "teams")  # of what a webhook is told
+SHAPES = ("json", "slack", "teams")  # formats of a webhook's messages
 _KINDS = {str: "a text", Path: "a text", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}
 _CRON_FIELDS = 5
 
 
 @dataclass(frozen=True)
 class Project:
-    """What a project's file says.
+    """The settings in a project's file; None for missing ones.
 
-    told: option of its rounds -> value.  schedule: when the daily round runs, as cron has it; '' for never.  time_zone: of it.
-    notify: a webhook; notify_as: how it is told, one of SHAPES.  metrics_port: where Prometheus may ask.
-    folders: what runs may use beside what is told.  language: of what people are told of odds.
-    collector: options of `ldpflow serve`; None for none.
-    None stands for what was not said.
+    options: option of its rounds -> value.  schedule: of the daily round, in cron syntax; '' for never.  time_zone: of the
+    schedule.  notify: URL of a webhook; notify_as: format of its messages, one of SHAPES.  metrics_port: for Prometheus.
+    folders: additional folders that runs may use.  language: of the descriptions of odds.
+    collector: options of `ldpflow serve`.
     """
 
-    told: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
     schedule: str | None = None
     time_zone: str | None = None
     notify: str | None = None
@@ -71,35 +70,35 @@ class Project:
     collector: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, folder: Path = Path()) -> Project | None:
-        """Return a folder's project, None without one.  Raises SchemeError for a file that is not understood."""
+    def read(cls, folder: Path = Path()) -> Project | None:
+        """Return the project of a folder, None without one.  Raises SchemeError for an invalid file."""
         try:
-            said = tomllib.loads((folder / FILE).read_text(encoding="utf-8"))
+            content = tomllib.loads((folder / FILE).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
         except tomllib.TOMLDecodeError as error:
-            raise SchemeError(f"{FILE} is no TOML: {error}") from None
-        for key, value in said.items():
+            raise SchemeError(f"{FILE}: not valid TOML: {error}") from None
+        for key, value in content.items():
             kind = _OPTIONS[key].plain if key in _OPTIONS else _OWN.get(key)
             if kind is None:
-                raise SchemeError(f"{FILE} has no key {key}; it has {', '.join((*_OPTIONS, *_OWN))}")
+                raise SchemeError(f"{FILE}: unknown key {key}; its keys are {', '.join((*_OPTIONS, *_OWN))}")
             if type(value) is not (str if kind is Path else kind):
                 raise SchemeError(f"{FILE}: {key} must be {_KINDS[kind]}, got {value!r}")
-        told = {key: value for key, value in said.items() if key in _OPTIONS}
-        made = cls(told, **{key: value for key, value in said.items() if key in _OWN})
-        made._check()
-        return made
+        chosen = {key: value for key, value in content.items() if key in _OPTIONS}
+        project = cls(chosen, **{key: value for key, value in content.items() if key in _OWN})
+        project._check()
+        return project
 
     def _check(self) -> None:
-        if "scheme" not in self.told:
-            raise SchemeError(f'{FILE} must say which scheme is asked, such as scheme = "schemes/survey.toml"')
-        if len(whose := [key for key in _WHOSE if key in self.told]) > 1:
-            raise SchemeError(f"{FILE}: a round is of one of {', '.join(_WHOSE)}, got {' and '.join(whose)}")
-        Round(**{key: value for key, value in self.told.items() if key != "scheme"})  # its numbers' bounds
+        if "scheme" not in self.options:
+            raise SchemeError(f'{FILE}: no scheme; add a line such as scheme = "schemes/survey.toml"')
+        if len(sources := [key for key in _WHOSE if key in self.options]) > 1:
+            raise SchemeError(f"{FILE}: use one of {', '.join(_WHOSE)}, got {' and '.join(sources)}")
+        Round(**{key: value for key, value in self.options.items() if key != "scheme"})  # its numbers' bounds
         if self.schedule and len(self.schedule.split()) != _CRON_FIELDS:
-            raise SchemeError(f'{FILE}: schedule must be as cron has it, such as "15 2 * * *", got {self.schedule!r}')
+            raise SchemeError(f'{FILE}: schedule must be in cron syntax, such as "15 2 * * *", got {self.schedule!r}')
         if self.notify and not self.notify.startswith(("http://", "https://")):
-            raise SchemeError(f"{FILE}: notify must be a URL that begins with http:// or https://")  # it is a secret
+            raise SchemeError(f"{FILE}: notify must be a URL that begins with http:// or https://")  # the URL is secret
         if self.notify_as is not None and self.notify_as not in SHAPES:
             raise SchemeError(f"{FILE}: notify_as must be one of {', '.join(SHAPES)}, got {self.notify_as!r}")
         if self.metrics_port is not None and not 0 < self.metrics_port < 1 << 16:
@@ -111,7 +110,7 @@ class Project:
 
             texts_of(self.language)
         if self.collector is not None and not isinstance(self.collector.get("into"), str):
-            raise SchemeError(f'{FILE}: collector must say where it keeps reports, such as into = "data/collected"')
+            raise SchemeError(f'{FILE}: collector needs a folder for reports, such as into = "data/collected"')
         port = 1 if self.collector is None else self.collector.get("port", 1)
         if type(port) is not int or not 0 < port < 1 << 16:
             raise SchemeError(f"{FILE}: collector: port must be a port between 1 and 65535, got {port!r}")
@@ -119,70 +118,71 @@ class Project:
             ZoneInfo(self.time_zone or "UTC")
         except (KeyError, ValueError, OSError):
             raise SchemeError(
-                f'{FILE}: time_zone must be one such as "Europe/Berlin", got {self.time_zone!r}'
+                f'{FILE}: time_zone must be a name such as "Europe/Berlin", got {self.time_zone!r}'
             ) from None
 
     @property
     def data(self) -> str:
-        """Where its rounds are."""
-        return str(self.told.get("data", DEFAULT_DATA))
+        """The data folder of its rounds."""
+        return str(self.options.get("data", DEFAULT_DATA))
 
     @property
     def schemes(self) -> str:
         """The folder of its scheme."""
-        return str(Path(self.told["scheme"]).parent)
+        return str(Path(self.options["scheme"]).parent)
 
     @property
     def used(self) -> list[str]:
         """The files and folders that its runs may use."""
-        named = [self.told[key] for key in ("scheme", "records", "reports", "warehouse", "margins") if key in self.told]
-        named += [self.language] if self.language is not None and self.language.endswith(".toml") else []
-        kept = [] if self.collector is None else [self.collector["into"]]
-        schemes = [self.schemes] if self.schemes != "." else []  # all of the project otherwise
-        return list(dict.fromkeys([self.data, *named, *kept, *schemes, *self.folders]))
+        keys = ("scheme", "records", "reports", "warehouse", "margins")
+        files = [self.options[key] for key in keys if key in self.options]
+        files += [self.language] if self.language is not None and self.language.endswith(".toml") else []
+        collected = [] if self.collector is None else [self.collector["into"]]
+        schemes = [self.schemes] if self.schemes != "." else []  # "." would permit the whole project
+        return list(dict.fromkeys([self.data, *files, *collected, *schemes, *self.folders]))
 
     def of_rounds(self) -> dict[str, Any]:
-        """Return what its rounds are told; whose they are, where that is not said, are those who sent to its collector."""
-        if self.collector is None or any(key in self.told for key in _WHOSE):
-            return dict(self.told)
+        """Return the options of its rounds; the default source are the reports that its collector has sealed."""
+        if self.collector is None or any(key in self.options for key in _WHOSE):
+            return dict(self.options)
         from dpcore.collector.store.sealing import landing
         from dpcore.protocol.scheme import Scheme
 
-        scheme = Scheme.from_toml(Path(self.told["scheme"]))
-        return {**self.told, "reports": str(landing(Path(self.collector["into"]), scheme.digest))}
+        scheme = Scheme.from_toml(Path(self.options["scheme"]))
+        return {**self.options, "reports": str(landing(Path(self.collector["into"]), scheme.digest))}
 
     def defaults(self, arguments: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Return command -> option -> value for a command line; one that says whose round it is means no other people."""
-        says_whose = any(word.split("=")[0] in ("--seed", *(f"--{key}" for key in _WHOSE)) for word in arguments)
+        """Return command -> option -> default for a command line; a source in the command line replaces the project's."""
+        has_source = any(word.split("=")[0] in ("--seed", *(f"--{key}" for key in _WHOSE)) for word in arguments)
         if arguments[:1] not in (["run"], ["backfill"]):
             rounds = {}
-        elif says_whose:
-            rounds = {key: value for key, value in self.told.items() if key not in _WHOSE}
+        elif has_source:
+            rounds = {key: value for key, value in self.options.items() if key not in _WHOSE}
         else:
             rounds = self.of_rounds()
         places = {
-            key: value for key, value in self.told.items() if key in ("data", "warehouse", "min_clients", "margins")
+            key: value for key, value in self.options.items() if key in ("data", "warehouse", "min_clients", "margins")
         }
         others = ("collect", "estimate", "cleanup", "forget", "show", "query", "export", "publish", "audit")
-        speaks = {} if self.language is None else {"language": self.language}
+        language = {} if self.language is None else {"language": self.language}
         return (
             {"run": rounds, "backfill": rounds}
             | dict.fromkeys(others, places)
-            | {"publish": places | speaks, "scheme": speaks}
+            | {"publish": places | language, "scheme": language}
         )
 
 
 def start(folder: Path, draft: str | None = None) -> list[Path]:
     """Write a new project and return its files.
 
-    draft: the text of its scheme, by default that of an example.
-    Raises SchemeError, with nothing written, where one of the files is there.
+    draft: the text of its scheme; the default is an example.
+    Raises SchemeError, with nothing written, if one of the files exists.
     """
     texts = {folder / path: shipped("data", "project", name).read_text("utf-8") for name, path in _TEMPLATES.items()}
     if draft is not None:
         texts[folder / SCHEME] = draft
     if there := [path for path in texts if path.exists()]:
-        raise SchemeError(f"{there[0]} is there already; name another folder")
+        raise SchemeError(f"{there[0]}: already exists; name another folder")
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -190,6 +190,6 @@ def start(folder: Path, draft: str | None = None) -> list[Path]:
 
 
 def shipped(*parts: str) -> Path:
-    """Return a file that ldpflow brings: of this checkout, or of what a wheel installs beside this package."""
+    """Return a file that comes with ldpflow, from the checkout or the installed wheel."""
     top = Path(__file__).parents[2]
     return next(place for place in (top, top / _SHIPPED) if (place / "prefect.yaml").is_file()).joinpath(*parts)

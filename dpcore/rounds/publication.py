@@ -1,6 +1,7 @@
-"""What publishing a round tells of a person, beside what its tables say of budgets; refused where reports are linked.
+"""The central epsilon by shuffling of a round, for its rows of `budgets` and `schemes`; not available if reports are linked.
 
-The crowd is the smallest group whose numbers are shown: by label, and by batch, as the check `homogeneity` compares batches.
+The relevant number of reports is that of the smallest published group: by label, and by batch because of the check
+`homogeneity`.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ if TYPE_CHECKING:
     from dpcore.audit.publication import Crowd
 
 
-def revealed(run: Run, aggregate: Aggregate, parts: Sequence[Aggregate], known: Mapping[str, TokenCharges]) -> Crowd:
-    """Return what publishing the round tells of one of its people.
+def revealed(run: Run, aggregate: Aggregate, parts: Sequence[Aggregate], charges: Mapping[str, TokenCharges]) -> Crowd:
+    """Return the central epsilon by shuffling of the round.
 
-    parts: the aggregates of batches as they came.  known: what tokens show of them.
+    parts: the aggregates of batches in order of arrival.  charges: by token.
     """
-    from dpcore.audit.publication import crowd  # with all that enumerates
+    from dpcore.audit.publication import crowd  # a slow import
 
     plan = run.plan
     reports = min(_least(part, plan.min_clients) for part in (aggregate, *_gathered(parts)))
     before = warehouse.accepted_before(plan.warehouse, run.scheme.digest, plan.round, plan.run_id)
     publication = Publication(
-        tokens=any(each.known_charges for each in known.values()),
+        tokens=any(charge.known_charges for charge in charges.values()),
         kept=plan.keep_reports,
         in_order=any(accepted != aggregate.n for accepted in before),
         least_cell=reports,
@@ -40,25 +41,25 @@ def revealed(run: Run, aggregate: Aggregate, parts: Sequence[Aggregate], known: 
     return crowd(run.scheme, max(reports, 1), publication=publication, attacked=True)
 
 
-def beside(tables: Mapping[str, pd.DataFrame], told: Crowd) -> dict[str, pd.DataFrame]:
-    """Return `budgets` and `schemes` with what publication tells."""
-    figures = [told.attributes.get(name) for name in tables["budgets"]["attribute"]]
+def with_central_epsilon(tables: Mapping[str, pd.DataFrame], published: Crowd) -> dict[str, pd.DataFrame]:
+    """Return `budgets` and `schemes` with the columns on published aggregates."""
+    figures = [published.attributes.get(name) for name in tables["budgets"]["attribute"]]
     rows = [(None,) * 3 if figure is None else (figure.epsilon, figure.delta, figure.low) for figure in figures]
     epsilons, deltas, least = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    whole = told.whole
+    whole = published.whole
     return {
         "budgets": tables["budgets"].assign(published_epsilon=epsilons, published_delta=deltas, published_least=least),
         "schemes": tables["schemes"].assign(
             published_epsilon=np.nan if whole is None else whole.epsilon,
             published_delta=np.nan if whole is None else whole.delta,
-            published_crowd=told.reports,
-            unpublished="; ".join(told.refusals),
+            published_crowd=published.reports,
+            unpublished="; ".join(published.refusals),
         ),
     }
 
 
 def _gathered(parts: Sequence[Aggregate]) -> list[Aggregate]:
-    """Batches that came one after another, together until they are no longer small; what is left is of the last."""
+    """Merge consecutive batches until none is small; the remainder is added to the last one."""
     gathered: list[Aggregate] = []
     for part in parts:
         if gathered and gathered[-1].n < FEWEST:
@@ -72,7 +73,7 @@ def _gathered(parts: Sequence[Aggregate]) -> list[Aggregate]:
 
 
 def _least(aggregate: Aggregate, fewest: int) -> int:
-    """The reports of the smallest group that is shown; all of them where none is."""
+    """Number of reports in the smallest published group; all reports without groups."""
     if aggregate.labelled is None:
         return aggregate.n
     counts = aggregate.labelled.n

@@ -1,8 +1,7 @@
-"""One at a time: whoever carries out a scheme's round keeps others from it, from before people are asked until it has landed.
+"""A lock for each round of a scheme, from its preparation to its landing.
 
-Two runs of one round at once would ask its people twice, and only then would one of them be refused.  So the second waits, and
-then finds what stands: it is refused, or lands the same rows again.  Other rounds, and other schemes', never wait; nor do
-rehearsals, which are nobody's round.
+Two simultaneous runs of one round would ask its clients twice before one of them fails.  With the lock the second run waits;
+then it fails, or lands the same rows again.  Other rounds, other schemes and dry runs do not wait.
 """
 
 from __future__ import annotations
@@ -21,30 +20,33 @@ from dpcore.wire.locks import alone
 
 
 def turn(
-    scheme: Path, by: str, *, round_: str | None = None, day: str | None = None, **told: Any
+    scheme: Path, by: str, *, round_: str | None = None, day: str | None = None, **options: Any
 ) -> AbstractContextManager[None]:
-    """Return the turn of a round that is to be prepared; the arguments are those of `prepare`.
+    """Return the lock of a round that is to be prepared, with the parameters of `prepare`.
 
-    by: who carries it out, as others read it who wait.  Raises SchemeError as `prepare` does, and WarehouseError where
-    nothing can be locked beside the warehouse.
+    by: a description of the holder, for those who wait.  Raises SchemeError as `prepare` does, and WarehouseError if the lock
+    file cannot be created next to the warehouse.
     """
-    asked = named(scheme, round_=round_, day=day, **told)
-    return nullcontext() if asked.is_rehearsal else _turn(asked.landing, asked.scheme.name, asked.round, by)
+    request = named(scheme, round_=round_, day=day, **options)
+    return nullcontext() if request.is_rehearsal else _turn(request.landing, request.scheme.name, request.round, by)
 
 
 def turn_of(run: Run, by: str) -> AbstractContextManager[None]:
-    """Return the turn of a run that has been prepared."""
+    """Return the lock of a prepared run."""
     return _turn(Path(run.plan.warehouse), run.scheme.name, run.plan.round, by)
 
 
 @contextmanager
 def _turn(landing: Path, scheme: str, round_: str, by: str) -> Iterator[None]:
-    """Hold a lock of scheme and round, beside the warehouse: a hash is its name, as a round's may be longer than a file's."""
-    what, name = f"round {round_} of scheme {scheme}", hashlib.sha256(json.dumps([scheme, round_]).encode()).hexdigest()
-    with ExitStack() as held:
+    """Hold a lock of scheme and round next to the warehouse; the file is named by a hash, as names of rounds can be long."""
+    title, name = (
+        f"round {round_} of scheme {scheme}",
+        hashlib.sha256(json.dumps([scheme, round_]).encode()).hexdigest(),
+    )
+    with ExitStack() as stack:
         try:
             file = landing.resolve()
-            held.enter_context(alone(file.with_name(f".{file.name}.{name[:16]}.lock"), what, by))
+            stack.enter_context(alone(file.with_name(f".{file.name}.{name[:16]}.lock"), title, by))
         except OSError as error:
-            raise WarehouseError(f"{what} cannot be locked beside {landing}: {error.strerror}") from error
+            raise WarehouseError(f"{title}: cannot be locked next to {landing}: {error.strerror}") from error
         yield

@@ -1,7 +1,7 @@
-"""A run: a folder, DATA/runs/RUN_ID, the plan in it, and how far it is.  `STEPS` is the whole machine.
+"""A run: a folder DATA/runs/RUN_ID with its plan, and its state.  `STEPS` is the state machine.
 
-Each step reads files there and leaves files there, whole or not at all, so that a retry begins where whole files stand.
-How far a run is, its folder says; asking writes nothing.
+Each step reads and writes files there atomically, so a retry continues after the last complete file.  The state follows from
+the files.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from dpcore.rounds.settings import Rules, Written
 
 
 class State(IntEnum):
-    """How far a run is; a later state stands above an earlier one."""
+    """The state of a run; later states are larger."""
 
-    PLANNED = 1  # its plan stands, and nobody has been asked
-    PRIVATIZED = 2  # reports stand, the clients' own or those that were made of records and simulated people
-    AGGREGATED = 3  # the exact sums of all reports stand, which need them no more
-    ESTIMATED = 4  # every table stands as it is to land
+    PLANNED = 1  # the plan is written, no client has been asked
+    PRIVATIZED = 2  # reports exist, collected or made from records or simulated clients
+    AGGREGATED = 3  # the sums of all reports exist; the reports are not needed any more
+    ESTIMATED = 4  # all tables to land exist
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A transition.  needs: the first state in which it may begin; in a later one it finds its work done, or does it anew.
+    """A transition.  needs: the first state in which it may start; in a later state its work is done already, or repeated.
 
-    leaves: what stands afterwards, as a pattern of files in the run's folder, '' where that is outside.  reaches: the state it
-    ends in.  lands: the states of `runs`, in the warehouse, that it may write; whatever landed, the folder says where to go on.
+    leaves: pattern of the files that it writes in the run's folder, '' for none.  reaches: the state at its end.  lands: the
+    states that it may write to `runs` in the warehouse.
     """
 
     needs: State
@@ -48,7 +48,7 @@ class Step:
     lands: tuple[str, ...] = ()
 
 
-# step -> when it may begin, what it leaves, how it may end.  Any step that raises may end in `failed`, which lands.
+# A step that raises ends in the state `failed`, which lands.
 STEPS: Mapping[str, Step] = MappingProxyType(
     {
         "privatize": Step(needs=State.PLANNED, leaves="reports/*.parquet", reaches=State.PRIVATIZED),
@@ -64,12 +64,11 @@ STEPS: Mapping[str, Step] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Rules, Written):
-    """Everything a run's steps need to know, with the rules they obey; kept as `plan.json` beside the canonical scheme.
+    """All inputs of a run's steps; stored as `plan.json` next to the canonical scheme.
 
-    seed: of simulated people; None with real ones.  is_rehearsal: real records under a known seed, which is written nowhere.
-    is_trial: simulated people who try something out, under a round's name of their own.
-    source: 'simulated' people, a file of real 'records', or a folder of 'reports' that clients sent; `input` is that file or
-    folder.
+    seed: of simulated clients; None for real data.  is_rehearsal: a dry run on real records with a seed, which is not stored.
+    is_trial: a simulated trial with a round name of its own.
+    source: 'simulated', 'records' (a file) or 'reports' (a folder of collected reports); `input` is that file or folder.
     """
 
     run_id: str
@@ -84,16 +83,16 @@ class Plan(Rules, Written):
     keep_reports: bool
     started_at: str
     flow_run_id: str | None
-    min_clients: int = 0  # what is said by None has been decided
+    min_clients: int = 0  # a default of None is resolved here
     is_trial: bool = False
     is_rehearsal: bool = False
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder, of this machine or a URL, and its plan.
+    """A run's folder, on this machine or a URL, and its plan.
 
-    rehearsal_seed: what noise a rehearsal draws; in this process alone, whose command was given it.
+    rehearsal_seed: seed of a dry run on real records; it exists in the process of the command only.
     """
 
     folder: Path
@@ -102,22 +101,22 @@ class Run:
 
     @classmethod
     def at(cls, folder: Path) -> Run:
-        """Return the run of a folder; raises SchemeError where it is none's."""
+        """Return the run of a folder; raises SchemeError if it is not a run's folder."""
         if not (folder / "plan.json").exists():
-            raise SchemeError(f"{folder} is not a run's folder; prepare makes one")
+            raise SchemeError(f"{folder}: not a run's folder; prepare creates one")
         try:
             plan = Plan(**json.loads((folder / "plan.json").read_text(encoding="utf-8")))
         except (TypeError, ValueError) as error:
             raise SchemeError(
-                f"{folder}/plan.json is no plan that this ldpflow reads; prepare the round anew"
+                f"{folder}/plan.json: this version of ldpflow cannot read it; prepare the round again"
             ) from error
-        if plan.source == "records" and plan.seed is not None:  # an older ldpflow's rehearsal, which is to land no more
+        if plan.source == "records" and plan.seed is not None:  # a dry run of an older version, which must not land
             plan = replace(plan, seed=None, is_rehearsal=True)
         return cls(folder, plan)
 
     @property
     def state(self) -> State:
-        """How far it is."""
+        """The state that follows from its files."""
         if (self.folder / STEPS["estimate"].leaves).exists():
             return State.ESTIMATED
         if self.aggregate.exists():
@@ -126,7 +125,7 @@ class Run:
         return State.PRIVATIZED if asked else State.PLANNED
 
     def __reduce__(self) -> tuple[type[Run], tuple[Path, Plan]]:
-        return Run, (self.folder, self.plan)  # a rehearsal's seed leaves this process in no way
+        return Run, (self.folder, self.plan)  # the seed of a dry run must not leave this process
 
     @cached_property
     def scheme(self) -> Scheme:
@@ -143,23 +142,23 @@ class Run:
 
     @property
     def random(self) -> Source:
-        """What its people draw with: seeded where they are simulated or rehearse, else the operating system's."""
+        """The source of noise: seeded for simulations and dry runs, otherwise the operating system's."""
         seed = self.rehearsal_seed if self.plan.is_rehearsal else self.plan.seed
         return secure() if seed is None else seeded(seed)
 
     @property
     def data(self) -> Path:
-        """The folder that all runs and what they have counted stand in."""
+        """The data folder, which contains all runs."""
         return self.folder.parent.parent
 
     @property
     def privatized(self) -> Path:
-        """Names the files of reports that records were made; it outlives them, so that a retry privatizes nobody again."""
+        """The list of report files made from records; it remains after they are deleted, so no record is privatized twice."""
         return self.folder / "privatized.json"
 
     @property
     def aggregate(self) -> Path:
-        """The exact sums of all its reports."""
+        """The file with the sums of all reports."""
         return self.folder / "aggregate.parquet"
 
     @property
@@ -167,7 +166,7 @@ class Run:
         return self.folder / "tables"
 
     def reports(self, part: int) -> Path:
-        """The file of reports that a part of its people made."""
+        """The file with the reports of a part of its clients."""
         return self.folder / "reports" / f"{part:05d}.parquet"
 
     def part(self, reports: Path) -> Path:
@@ -175,31 +174,31 @@ class Run:
         return self.folder / "aggregates" / reports.name
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Return the tables that are to land; raises NotEstimable where a file of them is damaged."""
-        found = {}
+        """Return the tables to land; raises NotEstimable if a file is damaged."""
+        tables = {}
         for path in sorted(self.tables_folder.glob("*.parquet")):
             try:
                 with wire.opened(path) as file:
-                    found[path.stem] = pd.read_parquet(file)
+                    tables[path.stem] = pd.read_parquet(file)
             except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
                 raise NotEstimable(
-                    f"{path} is cut short or damaged; make it anew: ldpflow estimate {self.plan.scheme_file} --round "
+                    f"{path}: truncated or damaged; write it again with ldpflow estimate {self.plan.scheme_file} --round "
                     f"{self.plan.round}"
                 ) from error
-        return found
+        return tables
 
-    def said(self, name: str, default: Any = None) -> Any:
-        """Return what a step wrote down as JSON, the default where it did not."""
+    def read_json(self, name: str, default: Any = None) -> Any:
+        """Return the content of a JSON file of an earlier step, or the default if it does not exist."""
         path = self.folder / name
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else default
 
-    def say(self, name: str, content: Any, indent: int | None = None) -> None:
-        """Write something down for the steps to come."""
+    def write_json(self, name: str, content: Any, indent: int | None = None) -> None:
+        """Write a JSON file for later steps."""
         wire.write_bytes(self.folder / name, json.dumps(content, indent=indent).encode(), private=True)
 
     def keep(self) -> None:
-        """Write the plan down."""
-        self.say("plan.json", asdict(self.plan), indent=1)
+        """Write the plan."""
+        self.write_json("plan.json", asdict(self.plan), indent=1)
 
 
 @lru_cache(maxsize=8)
@@ -212,7 +211,7 @@ T = TypeVar("T")
 
 
 def step(name: str) -> Callable[[Callable[Concatenate[Run, P], T]], Callable[Concatenate[Run, P], T]]:
-    """Return the decorator of a function that carries a step out: it is refused where the run is not far enough."""
+    """Return a decorator for the function of a step, which raises NotEstimable if the run's state is too early."""
     needs = STEPS[name].needs
 
     def decorate(function: Callable[Concatenate[Run, P], T]) -> Callable[Concatenate[Run, P], T]:
@@ -220,7 +219,7 @@ def step(name: str) -> Callable[[Callable[Concatenate[Run, P], T]], Callable[Con
         def checked(run: Run, *args: P.args, **kwargs: P.kwargs) -> T:
             if needs > State.PLANNED and (state := run.state) < needs:
                 raise NotEstimable(
-                    f"round {run.plan.round} is only {state.name.lower()}: to {name} needs one that is {needs.name.lower()}; "
+                    f"round {run.plan.round}: {name} needs state {needs.name.lower()}, but it is {state.name.lower()}; "
                     "run it, or collect its reports, first"
                 )
             return function(run, *args, **kwargs)
@@ -231,15 +230,15 @@ def step(name: str) -> Callable[[Callable[Concatenate[Run, P], T]], Callable[Con
 
 
 def newest(scheme: Scheme, round_: str, data: Path = DEFAULT_DATA) -> Run:
-    """Return the newest run of a scheme's round that has an aggregate, of real people where there are any.
+    """Return the newest run of a scheme's round with an aggregate; runs on real data take precedence.
 
-    A rehearsal is none.  Raises NotEstimable without one.
+    Dry runs are left out.  Raises NotEstimable if there is no such run.
     """
-    found = []
+    runs = []
     for path in (wire.location(data) / "runs").glob("*/aggregate.parquet"):
         run = Run.at(path.parent)
         if run.plan.round == round_ and run.scheme.digest == scheme.digest and not run.plan.is_rehearsal:
-            found.append((run.plan.source != "simulated", run.plan.started_at, run))
-    if not found:
-        raise NotEstimable(f"round {round_} of scheme {scheme.name} has no aggregate; run or collect it first")
-    return max(found, key=lambda each: each[:2])[-1]
+            runs.append((run.plan.source != "simulated", run.plan.started_at, run))
+    if not runs:
+        raise NotEstimable(f"round {round_} of scheme {scheme.name}: no aggregate; run or collect it first")
+    return max(runs, key=lambda item: item[:2])[-1]

@@ -1,8 +1,8 @@
-"""What a round can be told, each option declared once: its name, type and default, what it means, and its bounds.
+"""The options of a round, each declared once: name, type, default, description and bounds.
 
 A field here is an option of commands (`cli/options.taken_apart`), a field of flows' forms (`flows/settings`), an option of
-`python -m ldpflow_flows.round`, a key of a project's file and an argument of `preparation.prepare`.  What the steps of every
-round obey stands in `Rules`, which a run's plan keeps: a new one is a line there, and in the step that obeys it.
+`python -m ldpflow_flows.round`, a key of a project's file and a parameter of `preparation.prepare`.  Options that the steps of
+a round use are in `Rules`, which are stored in a run's plan.  A new one is a field there, and code in the step that uses it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from dpcore.populations.dialect import Dialect
 
 MOST_CLIENTS = 10**12
-_DIGITS = 20  # that a number may have, more than any bound
+_DIGITS = 20  # maximum digits of a number, more than any bound needs
 _WORDS = {MOST_CLIENTS: "10^12", 2**63 - 1: "2^63 - 1"}
 T = TypeVar("T")
 
 
 class Option(NamedTuple):
-    """A declared option.  kind: its type; words: what it means, in help and forms; least, most: of a text, of its length."""
+    """A declared option.  kind: its type; words: description for help and forms; least, most: bounds, of a text's length."""
 
     name: str
     kind: Any
@@ -38,12 +38,12 @@ class Option(NamedTuple):
 
     @property
     def plain(self) -> Any:
-        """Its type without None, which stands for what was not said."""
+        """Its type without None, which means a missing value."""
         return next(kind for kind in (*get_args(self.kind), self.kind) if kind is not type(None))
 
 
 def integer(text: str) -> int:
-    """Return the whole number that a text says, 1e6 and 1_000_000 among them; raises ValueError for others."""
+    """Parse a whole number, also as 1e6 or 1_000_000; raises ValueError for any other text."""
     with suppress(InvalidOperation):
         number = Decimal(text)
         if number.is_finite() and abs(number.adjusted()) < _DIGITS and number == int(number):
@@ -52,40 +52,40 @@ def integer(text: str) -> int:
 
 
 def option(default: T, words: str, *, least: int | None = None, most: int | None = None) -> T:
-    """Return the field of a dataclass that is an option."""
+    """Return a dataclass field for an option."""
     return field(default=default, metadata={"words": words, "least": least, "most": most})
 
 
 @cache
 def options(declared: type) -> tuple[Option, ...]:
-    """Return what a class declares, as help lists it; fields of other kinds are left out."""
-    kinds, told = get_type_hints(declared), [each for each in fields(declared) if each.metadata]
-    return tuple(Option(each.name, kinds[each.name], each.default, **each.metadata) for each in told)
+    """Return the options that a class declares, in the order of help; other fields are left out."""
+    kinds, own = get_type_hints(declared), [item for item in fields(declared) if item.metadata]
+    return tuple(Option(item.name, kinds[item.name], item.default, **item.metadata) for item in own)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """Options with their values.  Raises SchemeError where a number is none that is whole, or out of bounds."""
+    """Options with their values.  Raises SchemeError for a number that is not whole or out of bounds."""
 
     def __post_init__(self) -> None:
         declared: type = type(self)
-        for each in options(declared):
-            value, least, most = getattr(self, each.name), each.least, each.most
-            if each.plain is not int or least is None or most is None or (value is None and each.default is None):
+        for item in options(declared):
+            value, least, most = getattr(self, item.name), item.least, item.most
+            if item.plain is not int or least is None or most is None or (value is None and item.default is None):
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
                 bounds = f"{least:,} and {_WORDS.get(most, f'{most:,}')}"
-                raise SchemeError(f"{each.name} must be a whole number between {bounds}, got {value}")
+                raise SchemeError(f"{item.name}: must be a whole number between {bounds}, got {value}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Which(Declared):
-    """Which round; commands and `prepare` take it beside all others."""
+    """The round, in addition to the other options of commands and `prepare`."""
 
-    scheme: Path = option(DEFAULT_SCHEME, "The scheme file (TOML); data/schemes has some.")
+    scheme: Path = option(DEFAULT_SCHEME, "Scheme file (TOML); data/schemes has examples.")
     round: str | None = option(
         None,
-        "The round's name; sorts as text. Default: the day it is for, UTC; of a trial its own.",
+        "Name of the round; rounds sort as text. Default: the UTC date; a trial has a name of its own.",
         least=1,
         most=64,
     )
@@ -93,61 +93,58 @@ class Which(Declared):
 
 @dataclass(frozen=True, kw_only=True)
 class Where(Declared):
-    """Where its files are."""
+    """The places of its files."""
 
-    warehouse: Path | None = option(None, "The DuckDB file. Default: warehouse.duckdb in the data.")
+    warehouse: Path | None = option(None, "DuckDB file. Default: warehouse.duckdb in the data folder.")
     data: Path = option(
         DEFAULT_DATA,
-        "Where reports, aggregates, pictures and the warehouse live: a folder, or a URL such as s3://bucket/x.",
+        "Folder, or URL such as s3://bucket/x, for reports, aggregates, pictures and the warehouse.",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Written(Declared):
-    """How the file of records is written, where it does not show it."""
+    """The format of the file of records, if it cannot be detected."""
 
     delimiter: str | None = option(
         None,
-        "Of records in a text file: what separates fields. Default: comma, semicolon, tab or bar, as the header shows.",
+        "Field separator of a text file of records. Default: comma, semicolon, tab or bar, detected from the header.",
     )
-    decimal: str | None = option(
-        None, "Of records in a text file: the decimal mark, . or ,. Default: as the file shows."
-    )
+    decimal: str | None = option(None, "Decimal mark of a text file of records, . or ,. Default: detected.")
     encoding: str | None = option(
-        None, "Of records in a text file, such as latin-1. Default: UTF-8, or its byte-order mark's."
+        None, "Encoding of a text file of records, such as latin-1. Default: UTF-8, or that of its byte-order mark."
     )
-    sheet: str | None = option(None, "Of records in a workbook: the sheet. Default: the only one.")
+    sheet: str | None = option(None, "Sheet of a workbook of records. Default: the only one.")
     zone: str | None = option(
-        None,
-        "Of records: the time zone of times that do not say theirs, such as Europe/Paris. Default: those are refused.",
+        None, "Time zone, such as Europe/Paris, of times in records without one. Default: such times are rejected."
     )
 
     @property
     def dialect(self) -> Dialect:
-        """The same as readers take it; raises InvalidRecord."""
-        from dpcore.populations.dialect import Dialect  # which loads Arrow, and help needs none
+        """These options for readers; raises InvalidRecord."""
+        from dpcore.populations.dialect import Dialect  # it loads Arrow, which help does not need
 
-        return Dialect(**{each.name: getattr(self, each.name) for each in options(Written)})
+        return Dialect(**{item.name: getattr(self, item.name) for item in options(Written)})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Who(Written):
-    """Whose round it is."""
+    """The source of the round's reports."""
 
     clients: int | None = option(
-        None, "How many simulated people: a trial. Default: the scheme's number.", least=1, most=MOST_CLIENTS
+        None, "Number of simulated clients, for a trial. Default: the scheme's number.", least=1, most=MOST_CLIENTS
     )
     like: Path | None = option(
-        None, "A trial: respondents drawn from this file of records, whose values are the truth."
+        None, "For a trial: draw simulated clients from this file of records, whose values are the true values."
     )
     records: Path | None = option(
-        None, "Real records instead, one client each: CSV, Parquet, Arrow, JSON lines, Excel and others."
+        None, "Real records, one per client: CSV, Parquet, Arrow, JSON lines, Excel and others."
     )
-    reports: Path | None = option(None, "Folder of reports that clients sent (.parquet) instead; each counts once.")
+    reports: Path | None = option(None, "Folder of collected reports (.parquet); each file counts once.")
     seed: int | None = option(
         None,
-        "Seed of simulated people: a trial. Default: the round's own. With records: a rehearsal, not private, of the command "
-        "alone.",
+        "Seed of simulated clients, for a trial. Default: derived from the round. With records: a dry run without privacy, for "
+        "the command only.",
         least=0,
         most=2**63 - 1,
     )
@@ -155,67 +152,66 @@ class Who(Written):
 
 @dataclass(frozen=True, kw_only=True)
 class Rules(Declared):
-    """What every round's steps obey, and its plan keeps."""
+    """Options for the steps of a round, stored in its plan."""
 
     min_clients: int | None = option(
         None,
-        "With fewer clients the round waits: nothing lands, and the reports are kept for the next attempt. Default: "
-        f"{MIN_CLIENTS}; none of simulated people.",
+        "A round with fewer clients is held back: nothing lands, and the reports are kept for the next attempt. Default: "
+        f"{MIN_CLIENTS}; 0 for simulated clients.",
         least=0,
         most=MOST_CLIENTS,
     )
     margins: Path | None = option(
-        None, "Known totals of the population by label (.csv: label,category,total), which weight the estimates."
+        None, "Population totals by label (.csv: label,category,total), for weighted estimates."
     )
     after: str | None = option(
         None,
-        "The landed round whose scheme `ldpflow scheme --from` made this one of: numbers of both rounds together land, too.",
+        "Landed round from which `ldpflow scheme --from` made this scheme; estimates from both rounds together land as well.",
     )
     again: bool = option(
         False,
-        "Run a round that has landed once more: what has landed is kept, and this is shown in its place. Of reports it counts "
-        "those that have come since, too.",
+        "Replace the current run of a landed round; its rows are kept. With reports, count also those that arrived since.",
     )
 
     def rules(self) -> dict[str, Any]:
-        """Return the rules alone, name -> value."""
-        return {each.name: getattr(self, each.name) for each in options(Rules)}
+        """Return these options only, name -> value."""
+        return {item.name: getattr(self, item.name) for item in options(Rules)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Round(Rules, Where, Who):
-    """A whole round, of simulated people, of a file of records, or of the reports that clients sent."""
+    """A complete round with simulated clients, a file of records, or collected reports."""
 
     keep_reports: bool = option(False, "Keep the reports after landing.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Collect(Rules, Where):
-    """The reports that clients sent for a round; commands and forms ask for their folder."""
+    """Collected reports of a round; commands and forms have a parameter for their folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Backfill(Rules, Where):
-    """The rounds of past days, of simulated people or of the reports that clients sent."""
+    """Rounds of past days with simulated clients or collected reports."""
 
     clients: int | None = option(
-        None, "How many simulated people a round. Default: the scheme's number.", least=1, most=MOST_CLIENTS
+        None, "Number of simulated clients per round. Default: the scheme's number.", least=1, most=MOST_CLIENTS
     )
-    reports: Path | None = option(None, "Folder of reports that clients sent (.parquet) instead.")
+    reports: Path | None = option(None, "Folder of collected reports (.parquet).")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cleanup(Where):
-    """What is kept, and for how long."""
+    """Retention of files and results."""
 
-    keep_days: int = option(KEEP_DAYS, "Days after landing that a round's files are kept.", least=0, most=365_000)
+    keep_days: int = option(KEEP_DAYS, "Days after landing that files of a round are kept.", least=0, most=365_000)
     reports: Path | None = option(
-        None, "Folder of reports that clients sent; those that a round has counted go, too. Default: none do."
+        None, "Folder of collected reports; files that a round has counted are deleted as well. Default: not deleted."
     )
     tables_days: int | None = option(
         None,
-        "Days after landing that a round's numbers stay in the warehouse; what was spent stays. Default: for ever.",
+        "Days after landing that results stay in the warehouse; records of spent epsilon remain. Default: for ever.",
         least=1,
         most=365_000,
     )
-    dry_run: bool = option(False, "Only say what would be deleted.")
+    dry_run: bool = option(False, "Only list what would be deleted.")

@@ -72,7 +72,7 @@ def main() -> int:
     """Print what there is to say, and return 1 where something is not well."""
     environment.settle(PREFECT_API_URL=address())
     try:
-        status = lines(Project.of())
+        status = lines(Project.read())
     except DPCoreError as error:
         print(f"ldpflow: {error}", file=sys.stderr)
         return 1
@@ -247,7 +247,7 @@ def _collector(project: Project | None) -> Line:
 
 def _round(project: Project | None, due: Due | None) -> list[Line]:
     data = Path(DEFAULT_DATA if project is None else project.data)
-    file = warehouse_of(data) if project is None else Path(project.told.get("warehouse", warehouse_of(data)))
+    file = warehouse_of(data) if project is None else Path(project.options.get("warehouse", warehouse_of(data)))
     if not file.exists():
         return [_last(f"none has landed in {file}", None, due)]
     try:
@@ -264,7 +264,7 @@ def _round(project: Project | None, due: Due | None) -> list[Line]:
     }
     lines = [
         _last(
-            f"{landed}: {last.accepted:,} reports counted, {last.rejected:,} refused",
+            f"{landed}: {last.accepted:,} reports counted, {last.rejected:,} rejected",
             last.landed_at.replace(tzinfo=UTC),
             due,
             numbers,

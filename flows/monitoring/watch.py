@@ -52,7 +52,7 @@ def main() -> int:
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
     environment.settle(PREFECT_API_URL=status.address())
     try:
-        project = Project.of()
+        project = Project.read()
         Webhook.of(project)
         file = status.outbox_file()
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -94,7 +94,7 @@ def look(outbox: Outbox) -> None:
     with get_client(sync_client=True) as client:
         since = datetime.fromtimestamp(max(began, until - _OVERLAP), UTC)
         runs = alerts.ended_badly(client, since)
-        outbox.put(alerts.of_runs(client, runs, status.ui()), now=now, taken=Webhook.of(Project.of()) is None)
+        outbox.put(alerts.of_runs(client, runs, status.ui()), now=now, taken=Webhook.of(Project.read()) is None)
         for run in runs:
             if _died(run) and run.deployment_id is not None and run.run_count < _BEGINS:
                 text = f"It crashed and begins again by itself, {run.run_count + 1} of {_BEGINS} times."
@@ -110,7 +110,7 @@ def _died(run: FlowRun) -> bool:
 
 def deliver(outbox: Outbox) -> None:
     """Send what is due.  Who does not answer is left in peace for a while, twice as long as the time before."""
-    webhook = Webhook.of(Project.of())
+    webhook = Webhook.of(Project.read())
     if webhook is None:
         return
     for message in outbox.due(time.time()):
@@ -137,11 +137,11 @@ class Around:
 
     def look(self) -> None:
         """Tell what has not been well for a while, and show the page where it has changed."""
-        now, lines = time.monotonic(), status.lines(Project.of())
+        now, lines = time.monotonic(), status.lines(Project.read())
         self._tell(lines)
         self._unwell = {line.what: self._unwell.get(line.what, now) for line in lines if not line.is_well}
         lasting = [line for line in lines if now - self._unwell.get(line.what, now) >= _UNWELL]
-        if Webhook.of(Project.of()) is not None:
+        if Webhook.of(Project.read()) is not None:
             self._outbox.put(alerts.of_lines(lasting, status.ui()), now=time.time())
         seen = [(line.what, line.is_well, line.about) for line in lines]
         if (seen != self._shown[0] or now - self._shown[1] > _SHOWN) and lines[0].is_well:

@@ -210,7 +210,7 @@ def main() -> int:
     try:
         if not PREFECT_API_URL.value():
             raise SchemeError("PREFECT_API_URL must name the server, such as http://127.0.0.1:4200/api")
-        project = Project.of()
+        project = Project.read()
         print(f"giving what this project runs to {PREFECT_API_URL.value()}", flush=True)
         for line in ensure(project):
             print(line)

@@ -66,7 +66,7 @@ def main() -> int:
         signal.signal(number, signal.default_int_handler)
     port = os.environ.get("PREFECT_SERVER_API_PORT", "4200")
     try:
-        project = Project.of()
+        project = Project.read()
         _check_free(port)
         if project is not None:
             _check(project)
@@ -81,7 +81,9 @@ def main() -> int:
             _python(f"{__package__}.deployments", environment)
             services = [server]
             if project is not None and project.collector is not None:
-                collector = _Service("collector", _collecting(project.told["scheme"], project.collector), environment)
+                collector = _Service(
+                    "collector", _collecting(project.options["scheme"], project.collector), environment
+                )
                 services.append(stack.enter_context(collector))
                 _wait_until_listening(project.collector.get("port", COLLECTOR_PORT), collector)
             worker_start = f"prefect worker start --pool {POOL} --type process"
@@ -130,7 +132,7 @@ def _check(project: Project) -> None:
     try:
         project.of_rounds()
     except SchemeError as error:
-        raise SchemeError(f"{project.told['scheme']}: {error}") from None
+        raise SchemeError(f"{project.options['scheme']}: {error}") from None
     if project.collector is None:
         return
     from inspect import signature

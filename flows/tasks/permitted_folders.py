@@ -104,7 +104,7 @@ def _require(path: Any, real: str, allowed: list[str]) -> None:
 
 def _folders() -> list[Path]:
     if (named := os.environ.get(SETTING)) is None:
-        project = Project.of()
+        project = Project.read()
         return [Path(DEFAULT)] if project is None else [Path(used) for used in project.used]
     return [Path(part.strip()) for part in named.split(",") if part.strip()]
 

@@ -121,7 +121,7 @@ class Tasks:
     def one(self, step: Callable[..., Any], run: Run, *arguments: Any) -> Any:
         return _ONE[step.__name__](run, *arguments)
 
-    def each(self, steps: Sequence[Callable[..., Any]], run: Run, items: Sequence[Any]) -> list[Path]:
+    def map(self, steps: Sequence[Callable[..., Any]], run: Run, items: Sequence[Any]) -> list[Path]:
         results: Any = batches(items)
         phases = {}
         for step in steps:

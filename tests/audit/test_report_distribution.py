@@ -147,7 +147,7 @@ def test_every_dishonest_client_is_refused_at_a_million_trials(
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()), pytest.raises(SystemExit) as stop:
         cli.main(["audit", str(tmp_path / "kinds.toml"), "--trials", "1000000"])
     assert stop.value.code == 1
-    assert said.getvalue().startswith("ldpflow: a promise is broken: ")
+    assert said.getvalue().startswith("ldpflow: audit failed: ")
 
 
 @pytest.mark.nightly("a study")

@@ -329,7 +329,7 @@ def test_privatize_collect_estimate(tmp_path: Path, coarse: str, monkeypatch: py
     done = ldpflow("privatize", coarse, "people.csv", "reports", at=tmp_path)
     assert "400 reports" in done.stdout
     twice = ldpflow("privatize", coarse, "people.csv", "reports", at=tmp_path)
-    one_line(twice, ["already holds reports"])
+    one_line(twice, ["already has reports"])
     assert ldpflow("collect", coarse, "reports", "--round", "r1", at=tmp_path).returncode == 0
     done = ldpflow("estimate", coarse, "--round", "r1", at=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -359,7 +359,7 @@ def test_a_process_of_its_own_says_one_line_and_exits(tmp_path: Path) -> None:
     (tmp_path / "Containerfile").touch()
     command = [sys.executable, "-m", "dpcore.cli", "init", "."]  # it loads no numpy
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    one_line(Done(done.returncode, done.stdout, done.stderr), ["Containerfile is there already"])
+    one_line(Done(done.returncode, done.stdout, done.stderr), ["Containerfile: already exists"])
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), RuntimeError("Query interrupted")], ids=["here", "in DuckDB"])

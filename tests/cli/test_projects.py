@@ -20,7 +20,7 @@ def test_a_project_is_begun_once(tmp_path: Path) -> None:
     assert "own/ldpflow.toml" in done.stdout
     again = ldpflow("init", "own", at=tmp_path)
     assert again.returncode == 1
-    assert again.stderr == "ldpflow: own/Containerfile is there already; name another folder\n"
+    assert again.stderr == "ldpflow: own/Containerfile: already exists; name another folder\n"
 
 
 def test_its_folder_says_what_commands_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

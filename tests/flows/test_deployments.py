@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ensure() -> dict[str, str]:
-    return dict(line.split(": ") for line in deployments.ensure(Project.of()))
+    return dict(line.split(": ") for line in deployments.ensure(Project.read()))
 
 
 def say(folder: Path, old: str, new: str) -> None:
@@ -48,7 +48,7 @@ def crons(there: Any) -> dict[str | None, tuple[str, str, bool]]:
 def test_what_was_set_stays_until_the_file_says_something_else(folder: Path, client: SyncPrefectClient) -> None:
     assert set(ensure().values()) == {"made"}
     made = client.read_deployment_by_name(DAILY)
-    assert made.parameters == Project.of().of_rounds()  # type: ignore[union-attr]
+    assert made.parameters == Project.read().of_rounds()  # type: ignore[union-attr]
     assert crons(made) == {"daily-round": ("15 2 * * *", "UTC", True)}
     assert (made.path, made.entrypoint) == (str(folder), "ldpflow_flows.round.run_round")
     assert {each.name for each in client.read_deployments()} == ROUNDS
@@ -111,7 +111,7 @@ def test_studies_are_deployed_without_a_project_and_deleted_from_one(folder: Pat
 
 
 def test_every_form_takes_what_a_project_says_of_it(folder: Path) -> None:
-    for each in deployments.deployments(Project.of()):
+    for each in deployments.deployments(Project.read()):
         for name, value in each.told.items():
             assert name in ("scheme", "schemes", "data", "reports", "min_clients"), (each.name, name, value)
 
@@ -129,7 +129,7 @@ def test_whoever_is_asked_it_can_be_said_again(folder: Path, client: SyncPrefect
 def test_a_schedule_that_is_none_is_refused_in_one_line(folder: Path) -> None:
     say(folder, 'schedule = "15 2 * * *" ', 'schedule = "99 2 * * *" ')
     with pytest.raises(SchemeError, match=r"^ldpflow\.toml: schedule: [^\n]*, got '99 2 \* \* \*'$"):
-        deployments.deployments(Project.of())
+        deployments.deployments(Project.read())
 
 
 @pytest.mark.parametrize(

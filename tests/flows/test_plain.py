@@ -437,7 +437,7 @@ def test_steps_are_tasks_of_batches_that_follow_each_other(run: Run, monkeypatch
 
     monkeypatch.setattr(steps, "_EACH", {"a": (task("a"), "as"), "b": (task("b"), "bs")})
     monkeypatch.setattr(steps, "follow", lambda of, **phases: followed.update(phases))
-    made = steps.Tasks().each([one("a"), one("b")], run, [1, 2])
+    made = steps.Tasks().map([one("a"), one("b")], run, [1, 2])
     assert made == ["b a 1", "b a 2"]
     assert maps == [("a", [[1], [2]]), ("b", [["a 1"], ["a 2"]])]
     assert list(followed) == ["as", "bs"]

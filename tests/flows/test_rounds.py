@@ -41,11 +41,11 @@ def test_a_round_of_reports_waits_in_a_state_of_its_own_and_lands_when_more_have
     where = {"scheme": scheme_file, "data": tmp_path, "reports": sent[0].parent, "round": "r"}
     state = run_round(RoundSettings(**where, min_clients=4000), return_state=True)
     assert (state.name, state.is_completed()) == (WAITING, True)
-    assert "3,000 clients came, 4,000 are needed" in state.message
+    assert "held back with 3,000 clients, 4,000 are needed" in state.message
     assert ask(tmp_path, "select state, clients from runs") == [["waiting", 3000]]
     words = ["--reports", str(sent[0].parent), "--round", "r", "--data", str(tmp_path), "--min-clients"]
     assert main([str(scheme_file), *words, "4000"]) == 1
-    assert "waits: 3,000 clients came" in capsys.readouterr().err
+    assert "held back with 3,000 clients" in capsys.readouterr().err
     assert main([str(scheme_file), *words, "3000"]) == 0
     assert ask(tmp_path, "select state, accepted, late from runs") == [["landed", 3000, 0]]
 

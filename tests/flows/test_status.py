@@ -39,7 +39,7 @@ def said() -> dict[str, tuple[str, bool]]:
 
 @pytest.mark.usefixtures("only_daily")
 def test_what_the_server_knows(folder: Path, client: SyncPrefectClient) -> None:
-    deployments.ensure(Project.of())
+    deployments.ensure(Project.read())
     first = said()
     assert first["server"][1]
     assert first["worker"] == ("there is none: what is scheduled waits; start it: ldpflow up", False)
@@ -61,7 +61,7 @@ def test_what_the_server_knows(folder: Path, client: SyncPrefectClient) -> None:
 def test_a_run_that_ended_badly_is_named(folder: Path, client: SyncPrefectClient) -> None:
     from prefect.states import Crashed, Failed, Running
 
-    deployments.ensure(Project.of())
+    deployments.ensure(Project.read())
     daily = client.read_deployment_by_name("round/daily")
     for name, state in (("first", Failed()), ("second", Crashed())):
         run = client.create_flow_run_from_deployment(daily.id, name=name, parameters=daily.parameters)
@@ -79,7 +79,7 @@ def test_a_round_that_was_due_and_has_not_landed_is_told(
 ) -> None:
     from prefect.states import Completed, Failed, Running
 
-    deployments.ensure(Project.of())
+    deployments.ensure(Project.read())
     daily = client.read_deployment_by_name("round/daily")
     run = client.create_flow_run_from_deployment(daily.id, state=_planned(_DAY), parameters=daily.parameters)
     client.set_flow_run_state(run.id, Failed(), force=True)
@@ -92,7 +92,7 @@ def test_a_round_that_was_due_and_has_not_landed_is_told(
     assert due is not None
     assert due.when == planned.expected_start_time
     assert (due.state, due.is_told) == ("nobody has begun it", False)
-    last = status._round(Project.of(), due)[0]
+    last = status._round(Project.read(), due)[0]
     assert not last.is_well
     when = f"{due.when:%Y-%m-%d %H:%M}"
     none = f"none has landed in data/var/warehouse.duckdb; the one due {when} UTC has not landed (nobody has begun it)"
@@ -106,11 +106,11 @@ def test_a_round_that_was_due_and_has_not_landed_is_told(
         assert status.of_server()[1] == wanted
     (folder / "data/var").mkdir(parents=True)
     warehouses.put(folder / "data/var/warehouse.duckdb")  # which a round that waits leaves
-    assert status._round(Project.of(), due)[0].said == none
+    assert status._round(Project.read(), due)[0].said == none
     shutil.copy(by_command.parents[1] / "warehouse.duckdb", folder / "data/var/warehouse.duckdb")
-    assert status._round(Project.of(), due)[0].is_well  # it landed just now
+    assert status._round(Project.read(), due)[0].is_well  # it landed just now
     late = status.Due(now + timedelta(minutes=1), "Waiting", is_told=False)
-    assert not status._round(Project.of(), late)[0].is_well
+    assert not status._round(Project.read(), late)[0].is_well
 
 
 def test_what_listens_is_asked_whether_it_is_the_collector(folder: Path) -> None:
@@ -155,7 +155,7 @@ def test_beside_a_server_of_ones_own_a_worker_is_what_is_started(
     monkeypatch.setenv("PREFECT_API_URL", "http://prefect.example.org:4200/api")
     said = {line.what: line.said for line in status.of_server()[0]}
     assert said["next round"] == "nothing is deployed there: ldpflow deploy"
-    deployments.ensure(Project.of())
+    deployments.ensure(Project.read())
     monkeypatch.setattr(status, "_SILENT", 0)  # another test's worker
     assert status._worker(client).said.endswith("start it: prefect worker start --pool ldpflow-pool")
 
@@ -163,7 +163,7 @@ def test_beside_a_server_of_ones_own_a_worker_is_what_is_started(
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
 def test_data_that_cannot_be_written_is_told(folder: Path) -> None:
     (folder / "data").mkdir(mode=0o500)
-    assert not status._disk(Project.of()).is_well
+    assert not status._disk(Project.read()).is_well
 
 
 def _planned(when: datetime) -> object:
@@ -193,20 +193,20 @@ def test_the_newest_round_is_told_with_its_checks(
 ) -> None:
     (folder / "data/var").mkdir(parents=True)
     shutil.copy(by_command.parents[1] / "warehouse.duckdb", folder / "data/var/warehouse.duckdb")
-    last, checks, spent = status._round(Project.of(), None)
+    last, checks, spent = status._round(Project.read(), None)
     assert last.said.startswith("2026-11-20 of consumer_expenditure, landed ")
     assert "200,000 reports counted, 0 rejected" in last.said
     assert checks.is_well
     assert "in 1 round" in spent.said
     found = pages.newest(folder / "data/var/warehouse.duckdb")
     monkeypatch.setattr(status, "newest", lambda _: found.__class__(**{**vars(found), "failed": ["drift", "fit"]}))
-    told = status._round(Project.of(), None)[1]
+    told = status._round(Project.read(), None)[1]
     assert (told.is_well, told.said) == (False, f"2 of {found.checks} did not pass: drift, fit")
     assert (told.about, told.is_told) == (found.run_id, False)  # it landed by the command: no flow tells it
     monkeypatch.setattr(
         status, "newest", lambda _: found.__class__(**{**vars(found), "failed": ["drift"], "flow_run_id": "1"})
     )
-    assert status._round(Project.of(), None)[1].is_told
+    assert status._round(Project.read(), None)[1].is_told
 
 
 def test_what_little_there_is_on_the_disk_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +214,7 @@ def test_what_little_there_is_on_the_disk_is_told(folder: Path, monkeypatch: pyt
         monkeypatch.setattr(status.shutil, "disk_usage", lambda _, free=free: (100e9, (100 - free) * 1e9, free * 1e9))
         numbers = {"disk_free_bytes": free * 1e9}
         wanted = status.Line("disk", f"{free}.0 of 100.0 GB free", is_well, numbers=numbers)
-        assert status._disk(Project.of()) == wanted
+        assert status._disk(Project.read()) == wanted
 
 
 def test_times_are_told_in_their_size() -> None:

@@ -114,7 +114,7 @@ def test_a_port_for_prometheus_that_is_taken_is_refused_before_anything_starts(
         taken.bind((up.HOST, 0))
         taken.listen()
         port = taken.getsockname()[1]
-        monkeypatch.setattr(up.Project, "of", lambda: Project({"scheme": "a.toml"}, metrics_port=port))
+        monkeypatch.setattr(up.Project, "read", lambda: Project({"scheme": "a.toml"}, metrics_port=port))
         assert up.main() == 1
     said = capsys.readouterr().err
     assert said == f"ldpflow: port {port} is taken; stop what runs there, or set metrics_port to another one\n"
@@ -143,7 +143,7 @@ def test_what_a_service_would_end_of_is_refused_before_anything_starts(
     with socket.create_server((up.HOST, 0)) as taken:
         told = said.format(taken=taken.getsockname()[1], free=free_port())
         (tmp_path / "ldpflow.toml").write_text(f'scheme = "scheme.toml"\n{told}\n')
-        project = Project.of()
+        project = Project.read()
         assert project is not None
         with pytest.raises((up.UpError, SchemeError), match=words):
             up._check(project)

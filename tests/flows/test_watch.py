@@ -320,7 +320,7 @@ def test_metrics_are_what_prometheus_reads(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_every_number_of_a_status_has_words(by_command: Path, outbox: Outbox, client: SyncPrefectClient) -> None:
-    told = status.lines(Project(told={"data": str(by_command.parents[1])}))
+    told = status.lines(Project(options={"data": str(by_command.parents[1])}))
     numbers = {name for line in told for name in line.numbers}
     assert numbers <= metrics.WORDS.keys()
     assert {"last_round_reports", "epsilon_spent", "disk_free_bytes", "runs_ended_badly"} <= numbers

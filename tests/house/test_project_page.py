@@ -119,7 +119,7 @@ def test_from_init_to_a_landed_round(installed: Path, environment: dict[str, str
         assert "distance" in (own / "round.html").read_text()
         well = status_with_a_worker(own, environment)
         assert not re.findall(r"^! (?!checks)", well, re.MULTILINE), well
-        assert re.search("last round .*: 1 reports? counted, 0 refused", well), well
+        assert re.search("last round .*: 1 reports? counted, 0 rejected", well), well
         said = run("ldpflow run --min-clients 1 --round 2030-01-01 || echo refused", own, environment)
         assert "refused" in said
         assert "other rounds have counted 1" in said
@@ -227,6 +227,6 @@ def test_the_wheel_has_no_studies(installed: Path, environment: dict[str, str], 
     for command in ("benchmark", "reproduce"):
         assert f"No such command '{command}'" in run(f"ldpflow {command} || echo refused", tmp_path, environment)
     names = "import os; os.chdir('survey')\nfrom ldpflow_flows.services.deployments import Project, deployments\n"
-    names += "print(len(deployments(Project.of())), len(deployments(None)))"
+    names += "print(len(deployments(Project.read())), len(deployments(None)))"
     run("ldpflow init survey", tmp_path, environment)
     assert run(f'python -c "{names}"', tmp_path, environment).split() == ["7", "7"]

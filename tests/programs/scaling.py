@@ -138,7 +138,7 @@ def _overhead(data: Path) -> float:
 
     @whole("tasks", hours=1, run_name="tasks")
     def tasks(run: Run) -> list[Path]:
-        return Tasks().each([privatize_shard, aggregate_file], run, privatization.shards(run))
+        return Tasks().map([privatize_shard, aggregate_file], run, privatization.shards(run))
 
     few = preparation.prepare(defaults.DEFAULT_SCHEME, round_="few", clients=1000, seed=7, data=data)
     many = preparation.prepare(defaults.DEFAULT_SCHEME, round_="many", clients=TEN_MILLION, seed=7, data=data)

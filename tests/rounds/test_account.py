@@ -148,7 +148,7 @@ def test_what_waits_is_not_estimated_either(scheme: Path, tmp_path: Path) -> Non
         lambda: cli.collect(scheme, tmp_path / "in", round_="r", data=tmp_path),
         lambda: cli.estimate(scheme, "r", data=tmp_path),
     ):
-        with pytest.raises(TooFewClients, match="1 clients came, 50 are needed"):
+        with pytest.raises(TooFewClients, match="held back with 1 clients, 50 are needed"):
             carry_out()
     assert ask(tmp_path, "select state from runs") == [["waiting"]]
     assert ask(tmp_path, "from aggregates") == []

@@ -91,7 +91,7 @@ def test_a_backfill_finds_what_is_missing_of_its_kind(world: Path) -> None:
     last = DAYS[0] + timedelta(days=backfill.MOST - 1)
     assert len(rounds_of(scheme, world / "none.duckdb", DAYS[0], last)) == backfill.MOST == 3660
     for wrong in (last + timedelta(days=1), DAYS[0] - timedelta(days=1)):
-        with pytest.raises(SchemeError, match="a backfill is of 1 to 3660 days"):
+        with pytest.raises(SchemeError, match="needs 1 to 3660 days"):
             rounds_of(scheme, file, DAYS[0], wrong)
 
 

@@ -209,16 +209,16 @@ def test_what_cannot_be_backed_up_leaves_nothing(project: Path, tmp_path: Path) 
     )  # empty, as whoever asks for a status in the wrong folder leaves it
     before = tree(tmp_path)
     for target, words in (
-        (tmp_path / "there", "is there already; name another file"),
-        (project / "b.tar", "is in the folder that it would be a backup of"),
-        (project / "data" / "b.tar", "is in the folder that it would be a backup of"),
-        (tmp_path / "linked" / "b.tar", "is in the folder that it would be a backup of"),
+        (tmp_path / "there", "already exists; name another file"),
+        (project / "b.tar", "inside the folder of the backup"),
+        (project / "data" / "b.tar", "inside the folder of the backup"),
+        (tmp_path / "linked" / "b.tar", "inside the folder of the backup"),
     ):
         if target.parent.name == "linked":
             target.parent.symlink_to(project)
         with pytest.raises(DPCoreError, match=words):
             backup.back_up(target, project)
-    with pytest.raises(DPCoreError, match="holds nothing of ldpflow's; change into a project's folder"):
+    with pytest.raises(DPCoreError, match="no files of ldpflow; change to a project's folder"):
         backup.back_up(tmp_path / "b.tar", tmp_path / "bare")
     assert tree(tmp_path) == before
 
@@ -243,24 +243,24 @@ def wrong(project: Path, tmp_path: Path) -> Iterator[tuple[Path, str]]:
         file = tmp_path / "wrong.tar"
         for at in range(0, len(content) - 11_000, max(len(content) // 25, 1)):
             file.write_bytes(content[:at])
-            yield file, "is no backup of ldpflow's, or is cut short"
+            yield file, "not a backup of ldpflow, or truncated"
         for changes, words in (
             (
                 lambda m, data: (m.name, data.replace(b"colours", b"colors!")),
-                "is damaged: .* is not what was written",
+                "damaged, .* differs from its digest",
             ),
-            (lambda m, data: (f"../{m.name}", data), "is no backup of ldpflow's: it holds '../"),
-            (lambda m, data: (f"/{m.name}", data), "is no backup of ldpflow's: it holds '/"),
+            (lambda m, data: (f"../{m.name}", data), "not a backup of ldpflow, it has '../"),
+            (lambda m, data: (f"/{m.name}", data), "not a backup of ldpflow, it has '/"),
             (
                 lambda m, data: (m.name, data.replace(b'"format": 1', b'"format": 2')),
-                "is of format 2, this code reads 1",
+                "format 2, this one reads 1",
             ),
         ):
             rewritten(whole, file, changes)
             yield file, words
         file.write_text("no tar")
-        yield file, "is no backup of ldpflow's"
-        yield tmp_path / "none.tar", "there is no backup"
+        yield file, "not a backup of ldpflow"
+        yield tmp_path / "none.tar", "no such backup"
 
     return cases()
 
@@ -278,7 +278,7 @@ def test_a_folder_that_holds_something_is_left_as_it_is(project: Path, tmp_path:
     backup.back_up(tmp_path / "b.tar", project)
     before = tree(project)
     for folder in (project, project / "ldpflow.toml", project / "linked"):
-        with pytest.raises(DPCoreError, match="is not empty; name a folder that is not there"):
+        with pytest.raises(DPCoreError, match="not empty; name a new folder"):
             backup.restore(tmp_path / "b.tar", folder)
     assert tree(project) == before
     (tmp_path / "empty").mkdir()

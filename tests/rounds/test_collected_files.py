@@ -61,12 +61,12 @@ def test_a_round_is_overtaken_by_one_that_has_counted_its_reports(here: Path) ->
     send(here, "elsewhere", "b", reports(40, 3), reports(7, 1))
     late = prepared(here, "elsewhere", "s")
     collected_files.check_not_overtaken(late)
-    late.say("tables/counts.json", {})  # as if it had been estimated
+    late.write_json("tables/counts.json", {})  # as if it had been estimated
     landed = prepared(here, "in", "r")
     row = replace(landing.row_of(landed), accepted=60, rejected=0, finished_at=datetime.now(UTC))
     batches = pd.DataFrame(collected_files.batches_of(landed))[["file", "sent_for", "reports"]]
     warehouse.land(landed.plan.warehouse, warehouse.Landing(row, {"batches": batches}))
-    with pytest.raises(InvalidReport, match="was overtaken: a round that landed since has counted 7 of its reports"):
+    with pytest.raises(InvalidReport, match="another round has landed in the meantime and counted 7 of its reports"):
         landing.land(late)
     again = prepared(here, "elsewhere", "t")
     [part] = [aggregation.aggregate_file(again, path) for path in collected_files.collected(again)]

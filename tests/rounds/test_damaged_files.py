@@ -88,7 +88,7 @@ def test_damaged_tables_are_not_landed_and_say_how_they_are_made_anew(
     for how in DAMAGES:
         damage(table, folder / "tables/frequencies.parquet", how)
         with pytest.raises(
-            NotEstimable, match=r"frequencies\.parquet is cut short .*ldpflow estimate .* --round r\b"
+            NotEstimable, match=r"frequencies\.parquet: truncated .*ldpflow estimate .* --round r\b"
         ) as caught:
             landing.land(Run.at(folder))
         assert "\n" not in str(caught.value), how
@@ -115,7 +115,7 @@ def test_a_damaged_warehouse_gives_no_half_of_a_table(landed: Path, tmp_path: Pa
         if target.exists():
             assert len(pd.read_parquet(target)) == len(query(landed, f"from {name}"))
             continue
-        with pytest.raises(WarehouseError, match="is cut short or damaged") as caught:
+        with pytest.raises(WarehouseError, match="truncated or damaged") as caught:
             export(path, name, target)
         assert "\n" not in str(caught.value)
         refused += 1

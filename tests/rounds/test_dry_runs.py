@@ -119,7 +119,7 @@ def test_records_drawn_from_a_file_are_not_the_files_own(tmp_path: Path, capsys:
     FRAME.to_csv(tmp_path / "a.csv", index=False)
     with pytest.raises(SystemExit, match="1"):
         main(["run", str(tmp_path / "s.toml"), "--records", str(tmp_path / "a.csv"), "--like", str(tmp_path / "a.csv")])
-    assert "like is for simulated respondents, got records" in capsys.readouterr().err
+    assert "like: only for simulated respondents, got records" in capsys.readouterr().err
 
 
 DATE_AND_OTHER = """

@@ -111,7 +111,7 @@ def test_a_file_elsewhere_is_whole_or_absent(store: Any, scheme_file: Path, tmp_
 
 
 def test_the_warehouse_is_here(store: Any, scheme_file: Path) -> None:
-    with pytest.raises(SchemeError, match="with data at memory://bucket, name it with --warehouse"):
+    with pytest.raises(SchemeError, match="data memory://bucket: the warehouse must be a local file"):
         preparation.prepare(scheme_file, data=Path("memory://bucket"))
     assert not store.store
 

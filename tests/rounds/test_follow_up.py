@@ -75,7 +75,7 @@ def test_the_second_scheme_asks_where_the_first_was_not_sure(rounds: Path) -> No
         where round = '{DAYS[0]}' and number like 'quantile%' order by number""",
         ),
     )
-    assert "(simulated people's)" in (rounds / "second.toml").read_text()
+    assert "(simulated clients)" in (rounds / "second.toml").read_text()
     assert list(second.attributes) == ["expenditure"]
     assert second.name == first.name
     assert second.digest != first.digest
@@ -166,10 +166,10 @@ def test_a_scheme_that_cannot_be_made_is_refused(rounds: Path) -> None:
         ("2026-01-01", (), "round 2026-01-01 of scheme consumer_expenditure: not landed"),
         (DAYS[0], ("urban_rural: quantile(0.5)",), "urban_rural has no quantile"),
         (DAYS[0], ("income: quantile(0.5)",), "has no attribute 'income'"),
-        (DAYS[0], ("expenditure: mean",), "follows quantile"),
-        (DAYS[0], ("expenditure: cdf(60000)",), "at a bound or beyond"),
-        (DAYS[0], ("the median",), "an aim is"),
-        (DAYS[1], (), "landed under"),
+        (DAYS[0], ("expenditure: mean",), "can improve quantile"),
+        (DAYS[0], ("expenditure: cdf(60000)",), "not inside the bounds"),
+        (DAYS[0], ("the median",), "must be .ATTRIBUTE: QUANTITY"),
+        (DAYS[1], (), "use the scheme file of the round"),
     ):
         with pytest.raises(DPCoreError, match=message) as told:
             scheme_from(rounds / "first.toml", round_, rounds / "warehouse.duckdb", aims)
@@ -187,7 +187,7 @@ def test_both_rounds_are_held_against_the_first_alone(rounds: Path, monkeypatch:
     # Both together take seconds to estimate where they contradict each other, and nothing is held against them.
     both = SimpleNamespace(estimator="two_rounds", functional=alone.functional)
     monkeypatch.setattr(follow_up.two_rounds, "combine", lambda *_: both)
-    (check,) = follow_up.beside({}, run, second, None)["checks"].itertuples()
+    (check,) = follow_up.with_both_rounds({}, run, second, None)["checks"].itertuples()
     apart = deviations(alone, second, "expenditure")
     assert not check.passed
     assert check.observed == pytest.approx(max(apart))
@@ -196,7 +196,7 @@ def test_both_rounds_are_held_against_the_first_alone(rounds: Path, monkeypatch:
 def test_a_first_round_in_which_nobody_was_asked_is_not_followed(rounds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nobody = dp.Aggregate.zero(dp.Scheme.from_toml(FIRST))
     monkeypatch.setattr(follow_up.warehouse, "landed_sums", lambda *_: (nobody, "simulated", 1))
-    with pytest.raises(DPCoreError, match="nobody answered expenditure"):
+    with pytest.raises(DPCoreError, match="no reports of expenditure"):
         follow_up.check_after(dp.Scheme.from_toml(rounds / "second.toml"), DAYS[0], rounds, "simulated", 2)
 
 
@@ -207,9 +207,9 @@ def test_whom_the_first_round_refused_the_second_is_told_not_to_ask(
     file.write_text(FIRST.replace('unit = "USD"', 'unit = "USD"\noutside = "refuse"'))
     refusing = simulate(dp.Scheme.from_toml(file), by_scheme("consumer_expenditure"), seeded((7,)))
     monkeypatch.setattr(follow_up.warehouse, "landed_sums", lambda *_: (refusing, "simulated", 7))
-    told = "refused whoever's expenditure is not 0 to 50000: do not ask them here either."
+    told = "rejected values of expenditure outside 0 to 50000: do not ask these clients here either."
     assert told in scheme_from(file, DAYS[0], rounds)
-    assert "refused" not in (rounds / "second.toml").read_text()
+    assert "rejected" not in (rounds / "second.toml").read_text()
 
 
 def test_several_aims_are_ranges_of_one_question(rounds: Path) -> None:
@@ -240,12 +240,16 @@ def test_a_round_that_follows_nothing_is_refused_before_anybody_is_asked(rounds:
     )
     [[seed]] = ask(rounds, f"select seed from latest_runs where round = '{DAYS[0]}'")
     cases: tuple[tuple[str, dict[str, Any], str], ...] = (
-        ("first.toml", {"after": DAYS[0]}, "by this very scheme"),
+        ("first.toml", {"after": DAYS[0]}, "it has the same scheme"),
         ("second.toml", {"after": "2026-01-01"}, "not landed in"),
-        ("second.toml", {"after": DAYS[0], "seed": seed}, "the same people"),
-        ("second.toml", {"after": DAYS[0], "records": people}, "never put beside real ones"),
-        ("second.toml", {"after": DAYS[0], "records": people, "seed": 3}, "a rehearsal lands by itself"),
-        ("others.toml", {"after": DAYS[0]}, "asks for ranges of no number"),
+        ("second.toml", {"after": DAYS[0], "seed": seed}, "the same clients"),
+        ("second.toml", {"after": DAYS[0], "records": people}, "are never combined"),
+        (
+            "second.toml",
+            {"after": DAYS[0], "records": people, "seed": 3},
+            "a dry run on real records has no earlier round",
+        ),
+        ("others.toml", {"after": DAYS[0]}, "no ranges of a numeric attribute"),
     )
     for file, told, message in cases:
         with pytest.raises(DPCoreError, match=message) as refused:

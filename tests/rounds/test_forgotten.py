@@ -112,6 +112,6 @@ def test_numbers_are_kept_for_as_many_days_as_somebody_says(here: Path) -> None:
     assert not [one for one in cleanup.clean(data, now=later, keep_days=200, tables_days=101) if one.kind == "numbers"]
     gone = cleanup.clean(data, now=later, keep_days=200, tables_days=99)
     assert [(one.kind, one.round) for one in gone] == [("numbers", day) for day in DAYS]
-    assert cleanup.in_words(gone, dry_run=False).startswith("deleted: 3 rounds' numbers")
+    assert cleanup.in_words(gone, dry_run=False).startswith("deleted: 3 rounds' results")
     assert (rows(here, "from latest_runs"), rows(here, "from functionals")) == ([], [])
     assert not cleanup.clean(data, now=later, keep_days=200, tables_days=99)

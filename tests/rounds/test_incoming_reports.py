@@ -150,11 +150,11 @@ def test_an_infinite_epsilon_lands_as_it_is(tmp_path: Path) -> None:
 
 def test_what_is_no_report_is_refused_without_being_shown(scheme: dp.Scheme, tmp_path: Path) -> None:
     for change, why in (
-        ({"smoked": ["says yes", "maybe", "says no", "shrugs"]}, "row 2 of column 'smoked' is no output"),
-        ({"smoked": ["says yes", "", "says no", "shrugs"]}, "row 2 of column 'smoked' says nothing"),
-        ({"browser": ["100", "01", "000", "100"]}, "row 2 of column 'browser' is no output"),
+        ({"smoked": ["says yes", "maybe", "says no", "shrugs"]}, "column 'smoked', row 2: not an output"),
+        ({"smoked": ["says yes", "", "says no", "shrugs"]}, "column 'smoked', row 2: empty"),
+        ({"browser": ["100", "01", "000", "100"]}, "column 'browser', row 2: not an output"),
         ({"browser": ["100", "012", "000", "100"]}, "a text of 3 digits"),
-        ({"income": [3, 4, 0, 0]}, "row 2 of column 'income' is no output"),
+        ({"income": [3, 4, 0, 0]}, "column 'income', row 2: not an output"),
         ({"region": ["west", "north", "north", "north"]}, "one of the scheme's categories"),
     ):
         with pytest.raises(DPCoreError, match=why) as refused:
@@ -165,14 +165,14 @@ def test_what_is_no_report_is_refused_without_being_shown(scheme: dp.Scheme, tmp
 
 def test_what_cannot_be_received_is_refused(scheme: dp.Scheme, tmp_path: Path) -> None:
     file = written(tmp_path, SAID | {"n": [1, -1, 1, 1]})
-    with pytest.raises(InvalidReport, match="column 'n' must hold whole numbers from 0 to 50,000,000; row 2 does not"):
+    with pytest.raises(InvalidReport, match="column 'n', row 2: must be a whole number from 0 to 50,000,000"):
         receive(scheme, file, tmp_path / "a.parquet", count="n")
-    with pytest.raises(InvalidReport, match=r"reports go to a \.parquet file, got"):
+    with pytest.raises(InvalidReport, match=r"reports are written to a \.parquet file"):
         receive(scheme, file, tmp_path / "a.jsonl")
-    with pytest.raises(InvalidReport, match="holds 0 reports"):
+    with pytest.raises(InvalidReport, match="0 reports; a file needs"):
         receive(scheme, written(tmp_path, {name: [] for name in SAID}, "none.csv"), tmp_path / "a.parquet")
     ours = 'name = "s"\n[attributes.a]\ntype = "categorical"\ncategories = ["x", "y"]\nepsilon = 1\n'
-    with pytest.raises(SchemeError, match="has clients of its own"):
+    with pytest.raises(SchemeError, match="receive is for stated channels"):
         receive(dp.Scheme.from_toml(ours), file, tmp_path / "a.parquet")
 
 
@@ -210,5 +210,5 @@ def test_codes_are_outputs_that_are_categories(tmp_path: Path) -> None:
 def test_a_client_who_answers_two_units_is_refused(tmp_path: Path) -> None:
     text = SCHEME.replace('name = "survey"', 'name = "survey"\nreporting = "one"').partition("[labels")[0]
     said = {"smoked": ["shrugs", "shrugs", ""], "browser": ["", "001", ""], "income": ["", "", "2"]}
-    with pytest.raises(InvalidReport, match=r"row 2 answers more than one question \(1 rows do\); under reporting"):
+    with pytest.raises(InvalidReport, match=r"row 2: more than one attribute answered, as in 1 rows; with reporting"):
         receive(dp.Scheme.from_toml(text), written(tmp_path, said), tmp_path / "a.parquet")

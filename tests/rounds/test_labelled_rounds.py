@@ -178,20 +178,20 @@ def test_a_round_that_lands_again_with_other_reports_shows_no_label(tmp_path: Pa
     file = more(7)
     assert warehouse.query(file, shown)["n"][0] == 0
     why = warehouse.query(file, "select distinct reason from latest_functionals where given = 'sex=f'")["reason"]
-    assert "landed before, of other reports" in why[0]
+    assert "landed with other reports" in why[0]
     for n in (
         3_000,
         2_000,
     ):  # the first's, which do not stand any more; and others that with them would tell what was hidden
         plan = SimpleNamespace(warehouse=file, round="r", run_id="another", min_clients=50)
         run = SimpleNamespace(plan=plan, scheme=scheme)
-        assert "landed before, of other reports" in estimation._told_before(run, sent(n))  # type: ignore[arg-type]
+        assert "landed with other reports" in estimation._label_restriction(run, sent(n))  # type: ignore[arg-type]
 
 
 def test_margins_that_are_none_are_refused_before_anybody_is_asked(tmp_path: Path) -> None:
     for margins, message in (
         ("region,total\n", "has no column 'label' among its 2"),
-        ("label,category,total\nsex,f,many\nsex,m,3\n", "line 2: expected a label, a category and a number"),
+        ("label,category,total\nsex,f,many\nsex,m,3\n", "line 2: needs a label, a category and a number"),
         ("label,category,total\nsex,f,3\n", "lack m"),
         ("label,category,total\nage,old,3\n", "got 'age'; it has region, sex"),
         ("label,category,total\nsex,f,3\nsex,x,3\nsex,m,1\n", "no category 'x'"),

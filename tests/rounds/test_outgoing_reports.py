@@ -138,7 +138,7 @@ def test_a_ledger_refuses_the_overdraft_and_the_same_answer_is_free(here: Path, 
     assert Ledger(Budget.parse("3.5"), wire.FileStore(here / "ledger")).spent() == Budget.parse("2 + ln 3")
     code, _, err = privatize("one.jsonl", "5.jsonl", "--delta", "1e-6", at=here)
     assert code == 1
-    assert "--ledger FILE and --budget EPSILON with --delta" in err
+    assert "add --ledger FILE and --budget EPSILON" in err
 
 
 def test_people_of_one_file_have_keys_and_ledgers_of_their_own(here: Path, small: Scheme) -> None:
@@ -158,7 +158,10 @@ def test_people_of_one_file_have_keys_and_ledgers_of_their_own(here: Path, small
     assert all(first[token].answers == answered for token, answered in again.items())
     records(here, "people", [moved[1]])
     code, _, err = privatize("people.jsonl", "3.jsonl", *kept, at=here)
-    assert (code, err) == (1, "ldpflow: none of 1 people has enough left for another report; nothing was drawn\n")
+    assert (code, err) == (
+        1,
+        "ldpflow: ledger: none of 1 respondents has enough budget for another report; nothing was drawn\n",
+    )
     assert not any("ann" in file.read_text() for file in (here / "ledgers").iterdir())
 
 
@@ -187,7 +190,10 @@ def test_a_ledger_outlives_the_key(here: Path) -> None:
     before = names_in(here / "ledgers")
     (here / "key").unlink()
     code, _, err = privatize("people.jsonl", "2.jsonl", *FOLDER, at=here)
-    assert (code, err) == (1, "ldpflow: none of 3 people has enough left for another report; nothing was drawn\n")
+    assert (code, err) == (
+        1,
+        "ldpflow: ledger: none of 3 respondents has enough budget for another report; nothing was drawn\n",
+    )
     code, out, _ = privatize("people.jsonl", "2.jsonl", *FOLDER[:-1], "6", at=here)
     assert (code, out) == (0, "3 reports in 2.jsonl; nothing else left the records\n")
     assert names_in(here / "ledgers") == before
@@ -239,7 +245,7 @@ def test_a_person_without_a_visible_spelling_is_refused(here: Path) -> None:
         records(here, "people", [PEOPLE[0], PEOPLE[1] | {"who": spelling}])
         code, _, err = privatize("people.jsonl", "out.jsonl", *FOLDER, at=here)
         assert code == 1, repr(spelling)
-        why = "invisible characters at record 2 (1 in all)" if spelling.strip() else "for every record whose it is"
+        why = "record 2 has invisible characters (1 in all)" if spelling.strip() else "every record needs an identifier"
         assert why in err
         assert err.count("\n") == 1
         assert not (here / "ledgers").exists()
@@ -313,7 +319,7 @@ def test_a_persons_ledger_ends_where_its_delta_does(here: Path, delta: str, code
     records(here, "people", [PEOPLE[0] | {"who": "A7"}])
     found, _, said = privatize("people.jsonl", "1.jsonl", *FOLDER, "--delta", delta, at=here)
     assert found == code
-    assert ("none of 1 people has enough left" in said) == bool(code)
+    assert ("none of 1 respondents has enough budget" in said) == bool(code)
 
 
 def test_two_older_ledgers_of_one_person_become_one(here: Path) -> None:
@@ -338,29 +344,29 @@ def test_two_that_carry_over_at_once_lose_nothing(here: Path) -> None:
 
 
 CANNOT_BE_SENT = [
-    (["one.jsonl", "out.csv"], "a .parquet or a .jsonl file, or to a folder, got 'out.csv'"),
-    (["one.jsonl", "one.jsonl"], "already there"),
+    (["one.jsonl", "out.csv"], "'out.csv': reports are written to a .parquet or .jsonl file or a folder"),
+    (["one.jsonl", "one.jsonl"], "already exists"),
     (["none.jsonl", "out.jsonl"], "none.jsonl: no such file of records"),
     (["bad.jsonl", "out.jsonl"], "column 'colour' is not one of"),
     (["bad.jsonl", "out.jsonl", "--key", "key"], "column 'colour' is not one of"),
     (["cut.jsonl", "out"], "may be cut short"),
-    (["people.jsonl", "out.jsonl", "--key", "key"], "3 records; keep one, or say with --person"),
+    (["people.jsonl", "out.jsonl", "--key", "key"], "keep one record, or add --person"),
     (["people.jsonl", "out.jsonl", "--key", "key", "--person", "whose"], "no key 'whose'"),
-    (["nobody.jsonl", "out.jsonl", "--key", "key", "--person", "who"], "for every record whose it is"),
+    (["nobody.jsonl", "out.jsonl", "--key", "key", "--person", "who"], "every record needs an identifier"),
     (["numbered.jsonl", "out.jsonl", "--key", "key", "--person", "who"], "whole numbers without a point"),
     (["numbered.parquet", "out.jsonl", "--key", "key", "--person", "who"], "whole numbers without a point"),
     (
         ["zeros.jsonl", "out.jsonl", "--key", "key", "--person", "who"],
-        "numbers with leading zeros and of several lengths",
+        "numbers with leading zeros have several lengths",
     ),
     (["one.jsonl", "out.jsonl", "--tokens"], "--key FILE"),
     (["one.jsonl", "out.jsonl", "--ledger", "l"], "--budget EPSILON"),
     (["one.jsonl", "out.jsonl", "--ledger", "l", "--budget", "much"], "much"),
-    (["one.jsonl", "out.jsonl", "--key", "small.toml"], "small.toml holds no key"),
-    (["one.jsonl", "out.jsonl", "--key", "open"], "can be read by others"),
-    (["one.jsonl", "out.jsonl", "--key", "shared"], "can be read by others"),
-    (["one.jsonl", "small.toml/out.jsonl"], "cannot be written to small.toml"),
-    (["one.jsonl", "out", "--round", "a round"], "a round is at most 63"),
+    (["one.jsonl", "out.jsonl", "--key", "small.toml"], "small.toml: not a key"),
+    (["one.jsonl", "out.jsonl", "--key", "open"], "other users can read it"),
+    (["one.jsonl", "out.jsonl", "--key", "shared"], "other users can read it"),
+    (["one.jsonl", "small.toml/out.jsonl"], "small.toml: reports cannot be written"),
+    (["one.jsonl", "out", "--round", "a round"], "needs at most 63"),
 ]
 
 
@@ -393,10 +399,10 @@ def test_a_key_is_made_once(tmp_path: Path) -> None:
     assert outgoing_reports.read_key(tmp_path / "a/key") == key
     assert [file.name for file in (tmp_path / "a").iterdir()] == ["key"]
     assert outgoing_reports.person_key(key, "ann") != outgoing_reports.person_key(key, "bo")
-    with pytest.raises(DPCoreError, match="cannot be read or made"):
+    with pytest.raises(DPCoreError, match="cannot be read or created"):
         outgoing_reports.read_key(tmp_path / "a")
     (tmp_path / "a/key").write_text(tokens.to_text(key[:16]))
-    with pytest.raises(DPCoreError, match="holds no key"):
+    with pytest.raises(DPCoreError, match="not a key"):
         outgoing_reports.read_key(tmp_path / "a/key")
 
 

@@ -147,7 +147,7 @@ def test_past_ledgers_are_charged_on(unpacked: Callable[[str], Path], name: str)
     (past / "out").rename(past / "before")
     code, said = privatize()
     assert code == 1
-    assert "none of 5 people has enough left for another report; nothing was drawn" in said
+    assert "none of 5 respondents has enough budget for another report; nothing was drawn" in said
     assert len(list((past / "ledgers").glob("*.ledger"))) == 5
 
 

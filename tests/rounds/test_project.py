@@ -21,13 +21,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def project(text: str) -> Project:
     Path(FILE).write_text(text, encoding="utf-8")
-    found = Project.of()
+    found = Project.read()
     assert found is not None
     return found
 
 
 def test_a_new_project_is_understood_and_is_never_written_over(folder: Path) -> None:
-    made = Project.of()
+    made = Project.read()
     assert made is not None
     digest = Scheme.from_toml(folder / "schemes/survey.toml").digest
     assert made.of_rounds()["reports"] == f"data/collected/reports/{digest[:16]}"
@@ -36,39 +36,39 @@ def test_a_new_project_is_understood_and_is_never_written_over(folder: Path) -> 
     assert "/.prefect/" in (folder / ".gitignore").read_text()
     (folder / "README.md").unlink()
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    with pytest.raises(SchemeError, match="is there already; name another folder"):
+    with pytest.raises(SchemeError, match="already exists; name another folder"):
         start(folder)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 def test_a_folder_without_the_file_is_no_project(tmp_path: Path) -> None:
-    assert Project.of(tmp_path) is None
+    assert Project.read(tmp_path) is None
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("scheme = ", "is no TOML"),
-        ("clients = 5", "must say which scheme is asked"),
-        ('scheme = "a.toml"\nseed = 3', "has no key seed; it has scheme, "),
+        ("scheme = ", "not valid TOML"),
+        ("clients = 5", "no scheme; add a line"),
+        ('scheme = "a.toml"\nseed = 3', "unknown key seed; its keys are scheme, "),
         ('scheme = "a.toml"\nmin_clients = "5"', "min_clients must be a whole number, got '5'"),
         ('scheme = "a.toml"\nmin_clients = true', "min_clients must be a whole number, got True"),
-        ('scheme = "a.toml"\nmin_clients = -5', "min_clients must be a whole number between 0 and"),
+        ('scheme = "a.toml"\nmin_clients = -5', "min_clients: must be a whole number between 0 and"),
         ('scheme = "a.toml"\nkeep_reports = 1', "keep_reports must be true or false, got 1"),
         (
             'scheme = "a.toml"\nclients = 5\nreports = "r"',
-            "of one of clients, records, reports, got clients and reports",
+            "use one of clients, records, reports, got clients and reports",
         ),
-        ('scheme = "a.toml"\nschedule = "daily"', "schedule must be as cron has it"),
-        ('scheme = "a.toml"\ntime_zone = "Berlin"', "time_zone must be one such as"),
-        ('scheme = "a.toml"\ntime_zone = "../etc"', "time_zone must be one such as"),
+        ('scheme = "a.toml"\nschedule = "daily"', "schedule must be in cron syntax"),
+        ('scheme = "a.toml"\ntime_zone = "Berlin"', "time_zone must be a name such as"),
+        ('scheme = "a.toml"\ntime_zone = "../etc"', "time_zone must be a name such as"),
         ('scheme = "a.toml"\nlanguage = "fr"', "language must be one of en, de, es or a TOML file"),
         ('scheme = "a.toml"\nnotify_as = "mail"', "notify_as must be one of json, slack, teams, got 'mail'"),
         ('scheme = "a.toml"\nmetrics_port = 65536', "metrics_port must be a port between 1 and 65535, got 65536"),
         ('scheme = "a.toml"\nmetrics_port = 0', "metrics_port must be a port between 1 and 65535, got 0"),
         ('scheme = "a.toml"\nnotify = "chat.example.org/KEY"', r"begins with http:// or https://$"),
         ('scheme = "a.toml"\nfolders = [1]', "folders must be a list of texts"),
-        ('scheme = "a.toml"\n[collector]\nport = 1', "collector must say where it keeps reports"),
+        ('scheme = "a.toml"\n[collector]\nport = 1', "collector needs a folder for reports"),
         (
             'scheme = "a.toml"\n[collector]\ninto = "c"\nport = "8080"',
             "collector: port must be a port between 1 and 65535",

@@ -47,7 +47,7 @@ def test_a_round_tells_what_its_crowd_leaves(scheme, monkeypatch):
     found = told(scheme, 1000, monkeypatch=monkeypatch)
     assert found.whole == crowd(scheme, 1000, attacked=True).whole
     tables = {"budgets": pd.DataFrame({"attribute": ["a"]}), "schemes": pd.DataFrame({"epsilon": [2.0]})}
-    landed = publication.beside(tables, found)
+    landed = publication.with_central_epsilon(tables, found)
     assert 0 < landed["budgets"]["published_epsilon"][0] < 2
     assert 1 <= landed["budgets"]["published_epsilon"][0] / landed["budgets"]["published_least"][0] <= 1.02
     assert landed["schemes"]["unpublished"][0] == ""
@@ -74,7 +74,7 @@ def test_it_is_refused_and_the_reason_lands(scheme, monkeypatch, circumstance, r
     found = told(scheme, **{"many": 1000, "monkeypatch": monkeypatch, **circumstance})
     assert found.whole is None
     tables = {"budgets": pd.DataFrame({"attribute": ["a"]}), "schemes": pd.DataFrame({"epsilon": [2.0]})}
-    landed = publication.beside(tables, found)
+    landed = publication.with_central_epsilon(tables, found)
     assert reason in landed["schemes"]["unpublished"][0]
     assert landed["budgets"][["published_epsilon", "published_delta", "published_least"]].isna().all(axis=None)
 

@@ -89,7 +89,7 @@ def test_who_waits_reads_who_has_the_round(scheme: Path, tmp_path: Path) -> None
 
 
 def test_what_cannot_be_locked_is_one_line(scheme: Path, tmp_path: Path) -> None:
-    told = pytest.raises(WarehouseError, match="cannot be locked beside")
+    told = pytest.raises(WarehouseError, match="cannot be locked next to")
     with told as caught, round_lock.turn(scheme, "ldpflow run", warehouse=scheme / "warehouse.duckdb"):
         pass
     assert "\n" not in str(caught.value)
@@ -168,7 +168,7 @@ def test_of_two_processes_with_one_round_one_asks_its_people(scheme: Path, recor
     said = [process.communicate(timeout=120)[1] for process in processes]
     assert sorted(process.returncode for process in processes) == [0, 1], said
     refused = next(text for process, text in zip(processes, said, strict=True) if process.returncode)
-    assert "has landed (run " in refused.splitlines()[-1]
+    assert "already landed (run " in refused.splitlines()[-1]
     file = tmp_path / "warehouse.duckdb"
     assert warehouse.query(file, "select state, accepted from runs").values.tolist() == [["landed", 100]]
     asked = "select drawings, fresh from composed_budgets where attribute = ''"

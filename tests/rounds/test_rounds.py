@@ -158,7 +158,7 @@ def test_a_backfill_is_of_days(scheme_file: Path, tmp_path: Path) -> None:
         "2026-02-28",
         "2026-03-01",
     ]
-    with pytest.raises(SchemeError, match="first one first"):
+    with pytest.raises(SchemeError, match="the first day first"):
         rounds_of(scheme, tmp_path / "none.duckdb", date(2026, 3, 1), date(2026, 2, 27))
 
 
@@ -309,7 +309,7 @@ def test_two_rounds_that_took_the_same_report_do_not_both_land(scheme_file: Path
         wire.write_reports(tmp_path / there / "a.parquet", scheme, batch)
         runs.append(up_to_landing(scheme_file, tmp_path / there, day, tmp_path))
     landing.land(runs[1])
-    with pytest.raises(InvalidReport, match="overtaken: a round that landed since has counted 300 of its reports"):
+    with pytest.raises(InvalidReport, match="another round has landed in the meantime and counted 300 of its reports"):
         landing.land(runs[0])
     undrawn.run(scheme_file, reports=tmp_path / "here", round_=DAYS[0], data=tmp_path)
     assert ask(tmp_path, "select accepted, rejected from latest_runs order by round") == [[300, 300], [300, 0]]
@@ -320,7 +320,8 @@ def test_two_rounds_that_took_the_same_file_do_not_both_land(scheme_file: Path, 
     runs = [up_to_landing(scheme_file, tmp_path / "inbox", day, tmp_path) for day in DAYS[:2]]
     landing.land(runs[1])
     with pytest.raises(
-        WarehouseError, match="files already counted: 1 of its files of reports in round 2026-11-02: run it again"
+        WarehouseError,
+        match="files already counted: 1 of its files of reports in round 2026-11-02; run this round again",
     ):
         landing.land(runs[0])
     assert ask(tmp_path, "select round, state from runs") == [[DAYS[1], "landed"]]
@@ -342,7 +343,7 @@ def test_a_round_with_too_few_clients_waits_and_its_reports_are_kept(
     inbox = tmp_path / "inbox"
     send(scheme_file, inbox, "a", 300, DAYS[0], seed=1)
     for _ in range(2):
-        with pytest.raises(TooFewClients, match="waits: 300 clients came, 500 are needed; nothing has landed"):
+        with pytest.raises(TooFewClients, match="held back with 300 clients, 500 are needed; nothing has landed"):
             collect(scheme_file, tmp_path, DAYS[0], min_clients=500)
     state = "select round, state, clients, accepted from runs order by round"
     assert [row[:3] for row in ask(tmp_path, state)] == [[DAYS[0], "waiting", 300]]
@@ -365,7 +366,7 @@ def test_a_round_with_too_few_clients_waits_and_its_reports_are_kept(
 
 def test_nobody_is_privatized_for_a_round_that_waits(scheme_file: Path, tmp_path: Path) -> None:
     pd.DataFrame({"urban_rural": ["urban", "rural"] * 20}).to_parquet(tmp_path / "people.parquet")
-    with pytest.raises(TooFewClients, match="40 clients came, 100 are needed"):
+    with pytest.raises(TooFewClients, match="held back with 40 clients, 100 are needed"):
         undrawn.run(scheme_file, records=tmp_path / "people.parquet", round_="r", data=tmp_path, min_clients=100)
     assert not list(tmp_path.glob("runs/*/reports"))
     undrawn.run(scheme_file, records=tmp_path / "people.parquet", round_="r", data=tmp_path, min_clients=40)

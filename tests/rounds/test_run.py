@@ -67,9 +67,7 @@ def test_each_step_leaves_what_the_table_says_and_none_begins_too_early(prepared
         for other, step in STEPS.items():
             if step.needs > prepared.state:
                 before = everything(prepared)
-                with pytest.raises(
-                    NotEstimable, match=rf"round r is only \w+: to {other} needs one that is \w+; run it, or"
-                ):
+                with pytest.raises(NotEstimable, match=rf"round r: {other} needs state \w+, but it is \w+; run it, or"):
                     WAYS[other](prepared)
                 assert everything(prepared) == before
         carry_out(prepared)
@@ -103,7 +101,7 @@ def test_asking_writes_nothing(tmp_path: Path, small: Any) -> None:
     people.write_text("side,colour,height\n" + "left,red,1.0\n" * 20, encoding="utf-8")
     run = preparation.prepare(scheme, records=people, round_="r", data=tmp_path / "data")
     before = everything(run)
-    assert "20 clients came, 50 are needed" in minimum_clients.reason(run)
+    assert "held back with 20 clients, 50 are needed" in minimum_clients.reason(run)
     assert run.state == State.PLANNED
     assert not collected_files.batches_of(run)
     assert everything(run) == before
@@ -130,8 +128,8 @@ def test_a_round_that_is_too_few_waits_wherever_it_goes_on(tmp_path: Path) -> No
     people.write_text("side,colour,height\n" + "left,red,1.0\n" * 20, encoding="utf-8")
     run, hands = preparation.prepare(scheme, records=people, round_="r", data=tmp_path / "data"), sequence.Here()
     files = privatization.privatize_records(run)  # as before somebody asked for more, and the process was killed since
-    hands.one(aggregation.merge, run, hands.each([aggregation.aggregate_file], run, files))
-    with pytest.raises(TooFewClients, match="20 clients came, 50 are needed"):
+    hands.one(aggregation.merge, run, hands.map([aggregation.aggregate_file], run, files))
+    with pytest.raises(TooFewClients, match="held back with 20 clients, 50 are needed"):
         sequence.estimate(run, hands)
     assert list(warehouse.query(run.plan.warehouse, "select state from runs")["state"]) == ["waiting"]
 

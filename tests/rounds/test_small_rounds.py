@@ -48,7 +48,7 @@ def ask(data: Path, sql: str) -> list[list[object]]:
 
 
 def test_a_single_persons_round_waits_and_nobody_is_privatized(scheme: Path, tmp_path: Path) -> None:
-    with pytest.raises(TooFewClients, match="1 clients came, 50 are needed"):
+    with pytest.raises(TooFewClients, match="held back with 1 clients, 50 are needed"):
         undrawn.run(scheme, records=people(tmp_path, 1), round_="r", data=tmp_path)
     assert ask(tmp_path, "select state, clients from runs") == [["waiting", 1]]
     assert ask(tmp_path, "from aggregates") == ask(tmp_path, "from drawings") == []
@@ -63,7 +63,7 @@ def test_so_does_one_in_which_one_question_was_answered_by_few(tmp_path: Path) -
     scheme.write_text(SCHEME.replace("clients", 'reporting = "one"\nclients') + colour, encoding="utf-8")
     file = tmp_path / "people.parquet"
     pd.DataFrame({"urban_rural": ["urban"] * 80, "colour": ["red"] * 80}).to_parquet(file)
-    with pytest.raises(TooFewClients, match=r"clients were asked for (urban_rural|colour), 50 are needed"):
+    with pytest.raises(TooFewClients, match=r"held back with \d+ clients for (urban_rural|colour), 50 are needed"):
         undrawn.run(scheme, records=file, round_="r", data=tmp_path)
     assert ask(tmp_path, "from aggregates") == []
 
@@ -184,7 +184,7 @@ def test_a_rehearsal_lands_in_its_own_folder_and_its_seed_nowhere(
     sequence.collect(later, sequence.Here())  # newer than the round itself
     assert newest(Scheme.from_toml(scheme), "r", tmp_path) == real
     assert len(list((tmp_path / "runs").iterdir())) == 3  # no two rehearsals of one seed have a name
-    with pytest.raises(SchemeError, match="nothing else has one"):  # neither a flow nor a retry
+    with pytest.raises(SchemeError, match="only a dry run has a seed"):  # neither a flow nor a retry
         privatization.privatize_records(Run.at(folder))
 
 
@@ -192,7 +192,7 @@ def test_a_rehearsal_lands_in_its_own_folder_and_its_seed_nowhere(
     "elsewhere", [{"warehouse": Path("w.duckdb")}, {"data": Path("memory://r"), "warehouse": Path("w")}]
 )
 def test_a_rehearsal_lands_nowhere_else(scheme: Path, tmp_path: Path, elsewhere: dict[str, Path]) -> None:
-    with pytest.raises(SchemeError, match="a rehearsal lands in its own folder of this machine"):
+    with pytest.raises(SchemeError, match="a dry run on real records lands in its own local folder"):
         undrawn.run(scheme, records=people(tmp_path, 100), seed=1, **({"data": tmp_path} | elsewhere))
     assert not list(tmp_path.glob("runs/*"))
 
@@ -218,7 +218,7 @@ def test_a_rehearsal_of_an_older_version_lands_no_more(
 
 def test_a_round_is_refused_the_name_of_a_trial(scheme: Path, tmp_path: Path) -> None:
     for given in ({"records": people(tmp_path, 100)}, {"clients": 3}, {}):
-        with pytest.raises(SchemeError, match="a round that begins with 0-trial is a trial's"):
+        with pytest.raises(SchemeError, match="names that begin with 0-trial are reserved for trials"):
             undrawn.run(scheme, round_="0-trial-500", data=tmp_path, **given)
     own = preparation.prepare(scheme, clients=500, round_="0-trial-500", data=tmp_path)
     assert (own.plan.round, own.plan.is_trial, landing.row_of(own).trial) == ("0-trial-500", True, True)
@@ -226,11 +226,11 @@ def test_a_round_is_refused_the_name_of_a_trial(scheme: Path, tmp_path: Path) ->
 
 def test_a_round_is_refused_a_name_that_is_none(scheme: Path, tmp_path: Path) -> None:
     for name in ("", "../../x", "..\\x", "a/b"):
-        with pytest.raises(SchemeError, match="round must be a text of 1 to 64 characters without /"):
+        with pytest.raises(SchemeError, match="the name needs 1 to 64 characters without /"):
             undrawn.run(scheme, round_=name, data=tmp_path)
 
 
 def test_no_rehearsal_is_of_reports_or_a_flows(scheme: Path, tmp_path: Path) -> None:
     for given in ({"reports": tmp_path}, {"records": people(tmp_path, 100), "flow_run_id": "7"}):
-        with pytest.raises(SchemeError, match="a seed is for simulated people, or for a rehearsal"):
+        with pytest.raises(SchemeError, match="only for simulated clients, or for a dry run"):
             preparation.prepare(scheme, seed=1, data=tmp_path, **given)

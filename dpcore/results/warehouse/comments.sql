@@ -65,7 +65,7 @@ comment on column budgets.certificate is 'certified bound of the mechanism as an
 comment on column budgets.charges is 'number of reports charged to this budget in the run';
 comment on column budgets.states is 'maximum number of distinct answers that a client with a key is charged for over all rounds; null before version 23';
 comment on column budgets.known_charges is 'number of charges of clients that sent a token; null if no reports were collected';
-comment on column budgets.known_clients is 'number of clients that sent a token; clients without a token cannot be told apart from each other';
+comment on column budgets.known_clients is 'number of clients that sent a token; clients without a token cannot be distinguished from each other';
 comment on column budgets.most_charges is 'largest number of charges of a client with a token in this run; 0 if no client sent a token';
 comment on column budgets.delta is 'delta of one charge, the probability that Gaussian noise exceeds epsilon; 0 for other noise';
 comment on column budgets.published_epsilon is 'central epsilon by shuffling of one answer, in natural-log units: the privacy loss to somebody who sees published aggregates only, if raw reports are deleted and each report has fresh noise (a round cannot detect memoized answers without tokens); it never replaces epsilon; null if schemes.unpublished gives a reason, and before version 33';
@@ -140,7 +140,7 @@ comment on column sensitivities.number is 'functional as in functionals; frequen
 comment on column sensitivities.sensitivity is 'largest effect of one report, in the number''s unit: a fraction beta of malicious reports shifts the number by at most sensitivity * beta / (1 - beta)';
 comment on column sensitivities.is_exact is 'true if the bound is valid for every beta; false if it is first order in beta and ignores clipping of the estimate to its range';
 
-comment on table drawings is 'one row per attribute and occasion on which real clients were asked for it, even if the round failed; an empty attribute stands for all attributes together';
+comment on table drawings is 'one row per attribute and occasion on which real clients were asked for it, even if the round failed; an empty attribute means all attributes together';
 comment on column drawings.source is 'records: privatized here; reports: sent by clients';
 comment on column drawings.drawing is 'run that privatized the records, or SHA-256 of a file of reports; all files sent for one round are one occasion';
 comment on column drawings.round is 'round that the reports were sent for, or the first round that used them';

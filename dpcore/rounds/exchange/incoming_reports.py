@@ -1,7 +1,7 @@
-"""Reports from elsewhere: what others' devices said under a scheme of stated channels becomes a file that rounds count as ours.
+"""Reports of other systems under a scheme of stated channels, as a report file for rounds.
 
-A row is a report, or so many that said the same.  Rows are sorted by what they say, so that the order in which they came is
-forgotten, and the same reports are the same file, which no two rounds count.
+A row is a report, or a number of equal reports.  Rows are sorted by content, which removes their order; equal reports give an
+identical file, which only one round counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.syntax.fields import listed
 from dpcore.rounds.exchange.outgoing_reports import check_sent_for, check_target
 
-MOST = 50_000_000  # reports of a file, all of which are held at once
+MOST = 50_000_000  # reports of a file, which are in memory at once
 
 
 def receive(
@@ -39,20 +39,19 @@ def receive(
     count: str = "",
     dialect: Dialect = Dialect(),
 ) -> int:
-    """Make a file of reports of a file of what was said, and return how many they are.
+    """Convert a file of other systems' outputs to a file of reports, and return their number.
 
-    source: a file of a format that is read as records are, with a column for each attribute, of outputs' names or numbers, or
-    of bits as a text of 0 and 1, and for each label.  target: a .parquet file that is not there yet.
+    source: a file in a format for records, with a column for each attribute (names or numbers of outputs, or bits as a text of
+    0 and 1) and for each label.  target: a new .parquet file.
     sent_for: as in `outgoing_reports.send`.
-    count: the column that says how many reports a row stands for, '' where it stands for one.
-    dialect: how the file is written.
+    count: column with the number of reports of a row, '' for one report per row.
+    dialect: of the file.
 
-    Raises InvalidRecord or InvalidReport, and SchemeError where the scheme has clients of its own.
+    Raises InvalidRecord or InvalidReport, and SchemeError for a scheme without stated channels.
     """
     if scheme.is_asked:
         raise SchemeError(
-            f"{scheme.name} has clients of its own, whose reports `ldpflow collect` takes as they are; receive is for stated "
-            "channels"
+            f"scheme {scheme.name}: receive is for stated channels; use `ldpflow collect` for its reports"
         )
     target = wire.location(target)
     check_target(target, endings=(".parquet",))
@@ -63,69 +62,68 @@ def receive(
     first = 0
     for table in read_columns(wire.location(source), asked, BLOCK, dialect=dialect):
         frame = table.to_pandas(ignore_metadata=True)
-        said = [_said(scheme, name, frame[column].tolist(), first) for name, column in columns.items()]
+        outputs = [_outputs(scheme, name, frame[column].tolist(), first) for name, column in columns.items()]
         times = _whole(frame[count].tolist(), count, first) if count else np.ones(len(frame), dtype=np.int64)
-        parts.append([*said, times[:, None]])
+        parts.append([*outputs, times[:, None]])
         first += len(frame)
-    *said, times = (np.concatenate(column) for column in zip(*parts, strict=True))
-    _check_units(scheme, dict(zip(columns, said, strict=True)))
+    *outputs, times = (np.concatenate(column) for column in zip(*parts, strict=True))
+    _check_units(scheme, dict(zip(columns, outputs, strict=True)))
     n = int(times.sum())
     if not 0 < n <= MOST:
-        raise InvalidReport(
-            f"{source} holds {n:,} reports; a file has between 1 and {MOST:,}: split it, or leave it out"
-        )
-    order = np.lexsort(np.hstack(said).T[::-1])
+        raise InvalidReport(f"{source}: {n:,} reports; a file needs between 1 and {MOST:,}: split it, or omit it")
+    order = np.lexsort(np.hstack(outputs).T[::-1])
     rows = np.repeat(order, times[order, 0])
-    answers = {name: _answers(held[rows]) for name, held in zip(columns, said, strict=True)}
+    answers = {name: _answers(values[rows]) for name, values in zip(columns, outputs, strict=True)}
     wire.write_reports(target, scheme, ReportBatch(scheme.digest, n, answers), sent_for)
     return n
 
 
-def _check_units(scheme: Scheme, said: Mapping[str, np.ndarray]) -> None:
-    """Raise InvalidReport where a client answers more than one unit of a scheme by which it reports one."""
+def _check_units(scheme: Scheme, outputs: Mapping[str, np.ndarray]) -> None:
+    """Raise InvalidReport if a client answers more than one unit under reporting = "one"."""
     if scheme.reporting == "one":
-        answered = sum(np.any([said[name][:, 0] >= 0 for name in unit], axis=0).astype(int) for unit in scheme.units)
+        answered = sum(np.any([outputs[name][:, 0] >= 0 for name in unit], axis=0).astype(int) for unit in scheme.units)
         if np.any(more := np.asarray(answered) > 1):
             raise InvalidReport(
-                f"row {int(np.argmax(more)) + 1} answers more than one question ({int(more.sum())} rows do); under "
-                'reporting = "one" a client answers one: leave the others empty'
+                f"row {int(np.argmax(more)) + 1}: more than one attribute answered, as in {int(more.sum())} rows; with "
+                'reporting = "one", leave all but one empty'
             )
 
 
-def _said(scheme: Scheme, name: str, values: Sequence[Any], first: int) -> np.ndarray:
-    """The integers of the reports, (n, size) int64, -1 of who was not asked where a client answers one unit."""
+def _outputs(scheme: Scheme, name: str, values: Sequence[Any], first: int) -> np.ndarray:
+    """The integers of the reports, (n, size) int64, -1 for attributes that a client was not asked."""
     attribute, n = scheme.reported[name], len(values)
     if name in scheme.labels:
         return attribute.encode(values, first)[:, None]
     (size,) = attribute.mechanism.sizes
     if isinstance(attribute.mechanism, Stated):
-        outputs = _outputs(attribute)
-        found, what = outputs.cells(values), f"one of {listed(tuple(outputs.spellings))}"
-        is_there = found != ABSENT
+        names = _output_names(attribute)
+        cells, expected = names.cells(values), f"one of {listed(tuple(names.spellings))}"
+        is_present = cells != ABSENT
     else:
         k, texts = attribute.mechanism.inputs, [_text(value) for value in values]
-        found = np.array([0 if len(text) == k and not text.strip("01") else UNKNOWN for text in texts], dtype=np.int64)
-        is_there, what = (
-            np.array([text != "" for text in texts], dtype=bool),
-            f"a text of {k} digits, 1 or 0 for each category in their order",
-        )
-    if scheme.reporting == "all" and not is_there.all():
-        raise _refused(attribute, first + int(np.argmin(is_there)), "says nothing", "fill it in, or leave the row out")
-    said = np.full((n, size), -1, dtype=np.int64)
-    if np.any(found[is_there] < 0):
-        raise _refused(
-            attribute, first + int(np.argmax(is_there & (found < 0))), "is no output of its channel", f"expected {what}"
+        cells = np.array([0 if len(text) == k and not text.strip("01") else UNKNOWN for text in texts], dtype=np.int64)
+        is_present = np.array([text != "" for text in texts], dtype=bool)
+        expected = f"a text of {k} digits, 1 or 0 for each category in order"
+    if scheme.reporting == "all" and not is_present.all():
+        raise _invalid(attribute, first + int(np.argmin(is_present)), "empty", "fill it in, or omit the row")
+    outputs = np.full((n, size), -1, dtype=np.int64)
+    if np.any(cells[is_present] < 0):
+        raise _invalid(
+            attribute,
+            first + int(np.argmax(is_present & (cells < 0))),
+            "not an output of its channel",
+            f"expected {expected}",
         )
     if isinstance(attribute.mechanism, Stated):
-        said[is_there, 0] = found[is_there]
+        outputs[is_present, 0] = cells[is_present]
     else:
-        ones = np.array([list(text) for text, there in zip(texts, is_there, strict=True) if there]) == "1"
-        said[is_there] = packed(ones.reshape(-1, attribute.mechanism.inputs)).reshape(-1, size)
-    return said
+        ones = np.array([list(text) for text, present in zip(texts, is_present, strict=True) if present]) == "1"
+        outputs[is_present] = packed(ones.reshape(-1, attribute.mechanism.inputs)).reshape(-1, size)
+    return outputs
 
 
-def _outputs(attribute: Attribute) -> Names:
-    """What files call the outputs of a channel: by their names, else as categories and their codes, else by numbers from 0."""
+def _output_names(attribute: Attribute) -> Names:
+    """The spellings of a channel's outputs in files: names, otherwise categories and their codes, otherwise numbers from 0."""
     mechanism = attribute.mechanism
     assert isinstance(mechanism, Stated)
     (many,) = mechanism.outputs
@@ -135,25 +133,25 @@ def _outputs(attribute: Attribute) -> Names:
 
 
 def _text(value: Any) -> str:
-    """A cell of a file as text, '' where it is empty; a whole number without a point."""
+    """A cell of a file as text, '' if it is empty; whole numbers without a decimal point."""
     if value is None or value != value:
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _whole(values: Sequence[Any], column: str, first: int) -> np.ndarray:
-    """How many reports each row stands for, (n,) int64."""
+    """Number of reports of each row, (n,) int64."""
     texts = [without_point(_text(value)) for value in values]
     for place, text in enumerate(texts, first + 1):
         if not (text.isascii() and text.isdigit() and len(text) <= len(str(MOST))):
-            raise InvalidReport(f"column {column!r} must hold whole numbers from 0 to {MOST:,}; row {place} does not")
+            raise InvalidReport(f"column {column!r}, row {place}: must be a whole number from 0 to {MOST:,}")
     return np.array(list(map(int, texts)), dtype=np.int64)
 
 
-def _answers(said: np.ndarray) -> Answers:
-    clients = np.flatnonzero(said[:, 0] >= 0)
-    return Answers(clients, Reports(np.zeros(len(clients), dtype=np.uint8), said[clients].ravel()))
+def _answers(outputs: np.ndarray) -> Answers:
+    clients = np.flatnonzero(outputs[:, 0] >= 0)
+    return Answers(clients, Reports(np.zeros(len(clients), dtype=np.uint8), outputs[clients].ravel()))
 
 
-def _refused(attribute: Attribute, position: int, what: str, remedy: str) -> InvalidReport:
-    return InvalidReport(f"row {position + 1} of column {attribute.column!r} {what}; {remedy}")
+def _invalid(attribute: Attribute, position: int, problem: str, remedy: str) -> InvalidReport:
+    return InvalidReport(f"column {attribute.column!r}, row {position + 1}: {problem}; {remedy}")

@@ -1,11 +1,11 @@
-"""What leaves: records become reports on the machine that holds them, as their own clients would make them.
+"""Privatization of a file of records on the machine that has it.
 
-Every record is read and checked before anything is charged, and reports are there whole or not at all.
+All records are checked before anything is charged, and the reports are written completely or not at all.
 
-Without a key every record is a person who is asked once, and every report fresh noise.  With a key the records are of one
-person, or of those whom a column tells apart, each with a secret of their own made of the key: answers are memoized, levels
-and units are fixed for life, and what is asked again costs nothing.  With a ledger every report is charged before it is drawn.
-Killed in between, a client has spent what nobody received; with a key it is asked again for nothing, and answers the same.
+Without a key, every record is a separate respondent, and every report has fresh noise.  With a key, the records belong to one
+respondent, or to those that a column identifies, each with a secret derived from the key: answers are memoized, levels and
+units are fixed, and a repeated answer costs nothing.  With a ledger, every report is charged before it is drawn.  If the
+process is killed in between, the charge remains; with a key, the repeated answer is the same and costs nothing.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from dpcore.wire.json_report import ROUND_NAME
 
 _KEY_BYTES = 32
 _ENDINGS = (".parquet", ".jsonl")
-_DECIMAL = re.compile(r"\s*[-+]?\d*\.0*\s*")  # how a whole number looks that was once among missing ones
+_DECIMAL = re.compile(r"\s*[-+]?\d*\.0*\s*")  # a whole number from a column with missing values
 _PERSON = b"ldpflow person\0"
-_LEDGER = "ledger"  # in place of a scheme's digest in the names of older ledgers
+_LEDGER = "ledger"  # replaces the scheme's digest in the names of ledgers of older versions
 
 
 @dataclass(frozen=True, kw_only=True)
 class Keeping:
-    """What a client keeps between rounds.
+    """State of a client between rounds.
 
-    key: file of the secret, made where there is none.  person: the column that tells people apart, '' where all records are of
-    one.  sends_token: whether the collector is to know a client again within the scheme.  ledger: file of what the person has
-    spent, or folder of such files where there are several.  total, delta: the most that each may ever spend.
+    key: file of the secret, created if it does not exist.  person: column that identifies respondents, '' for one respondent.
+    sends_token: whether the collector can recognize a client within the scheme.  ledger: file with the charges of the
+    respondent, or folder of files for several.  total, delta: limits of each respondent.
     """
 
     key: Path | None = None
@@ -64,13 +64,13 @@ class Keeping:
     delta: Fraction = Fraction(0)
 
     def check(self) -> None:
-        """Raise SchemeError where these do not go together."""
+        """Raise SchemeError for an invalid combination."""
         if self.key is None and (self.person or self.sends_token):
-            raise SchemeError("a person's answers and token are made of a key; say where it is kept with --key FILE")
+            raise SchemeError("person, token: both need a key; add --key FILE")
         if (self.ledger is None) != (self.total is None):
-            raise SchemeError("a ledger has a total; give --ledger FILE and --budget EPSILON together")
+            raise SchemeError("ledger, budget: each needs the other; use --ledger FILE and --budget EPSILON together")
         if self.delta and self.ledger is None:
-            raise SchemeError("a total delta is a ledger's; give --ledger FILE and --budget EPSILON with --delta")
+            raise SchemeError("delta: it needs a ledger; add --ledger FILE and --budget EPSILON")
         check_within(0, 1, delta=self.delta)
 
     @property
@@ -80,10 +80,10 @@ class Keeping:
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
-    """What was sent.
+    """The result of sending.
 
-    left_out: people whose ledgers did not cover a report.  spent, delta: what the ledger of one person comes to, None and 0
-    where there is none, or one for each.
+    left_out: number of respondents without enough budget.  spent, delta: total of the ledger of a single respondent, otherwise
+    None and 0.
     """
 
     reports: int
@@ -103,10 +103,10 @@ def send(
 ) -> Sent:
     """Privatize a file of records with the operating system's randomness.
 
-    target: a .parquet file, a .jsonl file of a report a line, or a folder of Parquet files; nothing may be there yet.
-    sent_for: the round the reports are for, '' for whichever counts them.  dialect: how the file is written.
+    target: a new .parquet file, a new .jsonl file with a report per line, or an empty folder for Parquet files.
+    sent_for: the round of the reports, '' for any round.  dialect: of the file.
 
-    Raises InvalidRecord, InvalidReport, SchemeError, BudgetExceeded or DPCoreError; no report is there then.
+    Raises InvalidRecord, InvalidReport, SchemeError, BudgetExceeded or DPCoreError, with no report written.
     """
     scheme.check_asked()
     keeping.check()
@@ -114,7 +114,7 @@ def send(
     check_target(target)
     check_sent_for(sent_for)
     read = partial(populations.read_blocks, records, scheme, BLOCK, dialect=dialect)
-    if not keeping.is_any:  # nothing is charged: records are read once, and a bad one takes the drafts of all with it
+    if not keeping.is_any:  # nothing is charged: records are read once, and an invalid one discards all drafts
         keep_memory()
         once = enumerate(read())
         batches = (with_ids(privatization.privatize(scheme, block, secure(), index), secure()) for index, block in once)
@@ -127,7 +127,7 @@ def send(
 
 
 def _blocks(scheme: Scheme, records: Path, keeping: Keeping, read: Callable[..., Iterator[Any]]) -> Iterator[Any]:
-    """The records, block after block, once all of them are known to be good."""
+    """Check all records and return them block by block."""
     also = (keeping.person,) if keeping.person else ()
     n = 0
     for block in read(also=also):
@@ -137,47 +137,46 @@ def _blocks(scheme: Scheme, records: Path, keeping: Keeping, read: Callable[...,
         n += len(block)
     if not keeping.person and n != 1:
         raise InvalidRecord(
-            f"a key and a ledger belong to one person, and {records} holds {n:,} records; keep one, or say with --person "
-            "COLUMN which column tells people apart"
+            f"{records}: {n:,} records, but a key and a ledger are for one respondent; keep one record, or add --person COLUMN"
         )
     return read(also=also)
 
 
 def _people(keeping: Keeping, read: Callable[..., Iterator[Any]]) -> Iterator[str]:
-    """Everybody in the records, as they are spelled there."""
+    """Yield the identifiers of the respondents as they are spelled in the records."""
     for block in read(also=(keeping.person,)):
         yield from map(str, block[keeping.person].to_pylist())
 
 
 def _check_people(people: Sequence[Any], column: str, records: Path, first: int) -> None:
-    """Raise InvalidRecord unless every person has a spelling, and none that the next file may spell otherwise.
+    """Raise InvalidRecord unless every identifier is present and has an unambiguous spelling.
 
-    first: the position of the first of them, for messages, which do not show them.
+    first: position of the first one, for messages, which do not contain identifiers.
     """
     spelled = [one_spelling(str(person)) for person in people]
     if any(map(is_missing, people)) or any(map(says_nothing, spelled)):
-        raise InvalidRecord(f"column {column!r} of {records} must say for every record whose it is")
+        raise InvalidRecord(f"{records}, column {column!r}: empty for some records; every record needs an identifier")
     if not all(isinstance(person, (str, int)) for person in people) or any(map(_DECIMAL.fullmatch, spelled)):
         raise InvalidRecord(
-            f"column {column!r} of {records} must hold texts or whole numbers without a point: a person who is 7 here and 7.0 "
-            "there would be two, with a ledger each"
+            f"{records}, column {column!r}: must have texts or whole numbers without a point, because 7 and 7.0 would be two "
+            "respondents with a ledger each"
         )
     numbers = [person for person in spelled if person.isdecimal()]
     if any(person[0] == "0" and len(person) > 1 for person in numbers) and len(set(map(len, numbers))) > 1:
         raise InvalidRecord(
-            f"column {column!r} of {records} has numbers with leading zeros and of several lengths; write all at one length: a "
-            "person who is 7 here and 07 there would be two, with a ledger each"
+            f"{records}, column {column!r}: numbers with leading zeros have several lengths; use one length, because 7 and 07 "
+            "would be two respondents with a ledger each"
         )
     hidden = [row for row, person in enumerate(spelled, first + 1) if not person.isprintable()]
     if hidden:
         raise InvalidRecord(
-            f"column {column!r} of {records} has control or invisible characters at record {hidden[0]} ({len(hidden)} in all); "
-            "take them out: a person who is spelled with and without them would be two, with a ledger each"
+            f"{records}, column {column!r}: record {hidden[0]} has invisible characters ({len(hidden)} in all); remove them, "
+            "because the same name without them would be another respondent"
         )
 
 
 class _Asked:
-    """Clients that keep something, asked one after another."""
+    """Clients with a key or a ledger, which report one after another."""
 
     def __init__(self, scheme: Scheme, keeping: Keeping, sent_for: str, people: Callable[[], Iterable[str]]) -> None:
         self._scheme, self._keeping, self._sent_for = scheme, keeping, sent_for
@@ -191,7 +190,7 @@ class _Asked:
         self.left_out = 0
 
     def batches(self, blocks: Iterable[Any]) -> Iterator[ReportBatch]:
-        """Yield the reports of each block's people, of none where none has enough left."""
+        """Yield the reports of each block, without blocks in which no respondent has enough budget."""
         sent = 0
         for block in blocks:
             answers = list(self._answers(block))
@@ -200,11 +199,11 @@ class _Asked:
                 yield batch_of(answers)
         if not sent:
             raise BudgetExceeded(
-                f"none of {self.left_out:,} people has enough left for another report; nothing was drawn"
+                f"ledger: none of {self.left_out:,} respondents has enough budget for another report; nothing was drawn"
             )
 
     def spent(self) -> tuple[Budget | None, Fraction]:
-        """Return what the one person whose ledger it is has spent, epsilon and delta."""
+        """Return the epsilon and delta spent by a single respondent."""
         ledger = None if self._keeping.person else self._ledger()
         return (None, Fraction(0)) if ledger is None else (ledger.spent(), ledger.spent_delta())
 
@@ -236,15 +235,12 @@ class _Asked:
 
 
 def one_spelling(person: str) -> str:
-    """Return the one spelling of a person: compatible characters are one, and there is no white space around.
-
-    Capital letters are not small ones, so that two people whom they tell apart share no ledger and no token.
-    """
+    """Return the normal form of an identifier: Unicode NFKC without surrounding white space; upper and lower case differ."""
     return unicodedata.normalize("NFKC", person).strip()
 
 
 def person_key(key: bytes, person: str) -> bytes:
-    """Return the secret of one of the people that share a key, 32 bytes; without the key nobody can make it."""
+    """Return the secret of a respondent, 32 bytes, derived from a common key."""
     return _spelled_key(key, one_spelling(person))
 
 
@@ -253,33 +249,35 @@ def _spelled_key(key: bytes, spelling: str) -> bytes:
 
 
 def _older_names(key: bytes, person: str) -> set[str]:
-    """What an older ldpflow named a person's ledger, by this spelling and by the one that is used now."""
+    """Names of a respondent's ledger in older versions, for this spelling and for the normal form."""
     return {tokens.token_of(_spelled_key(key, spelling), _LEDGER) for spelling in (person, one_spelling(person))}
 
 
 def read_key(file: Path) -> bytes:
-    """Return the secret in a file, made where there is no file; only its owner may read it.
+    """Return the secret in a file, which is created if it does not exist; only its owner may have access.
 
-    Raises DPCoreError where the file holds something else or others can read it.
+    Raises DPCoreError if the file has no secret, or if others can read it.
     """
     try:
         if not file.exists():
             _make_key(file)
         is_open, key = file.stat().st_mode & 0o077, tokens.from_text(file.read_text(encoding="ascii").strip())
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
-        raise DPCoreError(f"the key {file} cannot be read or made ({reason})") from None
+        reason = getattr(error, "strerror", None) or "not a text file"
+        raise DPCoreError(f"key {file}: cannot be read or created ({reason})") from None
     if key is None or len(key) != _KEY_BYTES:
-        raise DPCoreError(f"{file} holds no key; name the file that does, or one that is not there, and a key is made")
+        raise DPCoreError(f"{file}: not a key; name another file, or a new one, in which a key is created")
     if is_open:
-        raise DPCoreError(f"the key {file} can be read by others; chmod 600 it, and ask whether they have")
+        raise DPCoreError(
+            f"key {file}: other users can read it; run chmod 600, and replace the key if they may have read it"
+        )
     return key
 
 
 def _make_key(file: Path) -> None:
-    """Put a new key there, whole, unless somebody else has just done so."""
+    """Create a key file atomically, unless another process has just done so."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # for its owner only
+    handle, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # access for the owner only
     try:
         with os.fdopen(handle, "w", encoding="ascii") as draft:
             draft.write(tokens.to_text(secrets.token_bytes(_KEY_BYTES)) + "\n")
@@ -292,22 +290,22 @@ def _make_key(file: Path) -> None:
 
 
 def check_sent_for(round_: str) -> None:
-    """Raise InvalidReport unless reports can be for a round of that name."""
+    """Raise InvalidReport unless the name is valid for a round of reports."""
     if not ROUND_NAME.fullmatch(round_):
-        raise InvalidReport(f"a round is at most 63 letters, digits and ._:- such as 2026-11-20, got {round_!r}")
+        raise InvalidReport(f"round {round_!r}: needs at most 63 letters, digits and ._:- such as 2026-11-20")
 
 
 def check_target(target: Path, endings: tuple[str, ...] = ("", *_ENDINGS)) -> None:
-    """Raise InvalidReport unless reports can be written there, before anything is charged or drawn; '' ends a folder."""
+    """Raise InvalidReport unless reports can be written there, before anything is charged or drawn; '' is for a folder."""
     if target.suffix not in endings:
-        also = ", or to a folder" if "" in endings else ""
+        also = " or a folder" if "" in endings else ""
         raise InvalidReport(
-            f"reports go to a {' or a '.join(filter(None, endings))} file{also}, got {target.name!r}; name one of these"
+            f"{target.name!r}: reports are written to a {' or '.join(filter(None, endings))} file{also}; choose another name"
         )
     if target.suffix and target.exists():
-        raise InvalidReport(f"{target} is already there; name another file, or its reports would be lost")
+        raise InvalidReport(f"{target}: already exists, its reports would be lost; name another file")
     if not target.suffix and target.exists() and any(target.glob("*.parquet")):
-        raise InvalidReport(f"{target} already holds reports; name an empty folder, or records would be reported twice")
+        raise InvalidReport(f"{target}: already has reports, and records would be reported twice; name an empty folder")
     if wire.is_here(target):
         folder = target.parent if target.suffix else target
         try:
@@ -315,11 +313,11 @@ def check_target(target: Path, endings: tuple[str, ...] = ("", *_ENDINGS)) -> No
             with tempfile.TemporaryFile(dir=folder):
                 pass
         except OSError as error:
-            raise InvalidReport(f"reports cannot be written to {folder}: {error.strerror}") from None
+            raise InvalidReport(f"{folder}: reports cannot be written: {error.strerror}") from None
 
 
 def _write(target: Path, scheme: Scheme, batches: Iterator[ReportBatch], sent_for: str) -> int:
-    """Write the reports and return how many; a folder's files appear once all of them are made."""
+    """Write the reports and return their number; files of a folder appear when all are complete."""
     if target.suffix == ".jsonl":
         return wire.write_lines(target, scheme, batches, sent_for)
     if target.suffix == ".parquet":

@@ -1,4 +1,4 @@
-"""Which rounds of past days are missing: what a backfill runs."""
+"""Missing rounds of past days, for a backfill."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MOST = 3660  # days at once, ten years
 def rounds_of(
     scheme: Scheme, warehouse_file: Path, first: date, last: date, *, source: str = "simulated", again: bool = False
 ) -> list[str]:
-    """Return the rounds, named by their days from first to last, that have not landed; with `again` these, too.
+    """Return the rounds, named by their days from first to last, that have not landed; with `again`, landed ones as well.
 
-    source: of the runs to be made, as in `runs`.  A round that real people have answered is never run with simulated ones; one
-    that simulated people have is missing for real ones.  Raises SchemeError where there are no days, or too many.
+    source: of the new runs, as in `runs`.  A round with real data is never simulated; a simulated round counts as missing for
+    real data.  Raises SchemeError for no days, or too many.
     """
     days = (last - first).days + 1
     if not 0 < days <= MOST:
-        raise SchemeError(f"a backfill is of 1 to {MOST} days, the first one first; got {first} to {last}")
+        raise SchemeError(f"backfill {first} to {last}: needs 1 to {MOST} days, the first day first")
     rounds = [(first + timedelta(days=day)).isoformat() for day in range(days)]
     standing = warehouse.standing_rounds(warehouse_file)
     simulates = source == "simulated"

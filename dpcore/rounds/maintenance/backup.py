@@ -1,13 +1,13 @@
-"""A backup: what a project's folder holds, in one file, taken while rounds run; and a folder made of it again.
+"""Backup of a project's folder to one file while rounds run, and its restoration.
 
-Rule 1.  Every file is whole: a warehouse is taken as it was published, a database of SQLite by its own backup, all else, which
-appears whole under its name, under the lock that ledgers are written under.
-Rule 2.  No report is counted twice, and no round is lost.  Prefect's databases come first: what they know to have ended has
-landed.  Then files, each folder's own before those below, as a run writes what says that its files stand after these.  Then
-warehouses, in which rounds that ended meanwhile stand; the ids that these have counted; and at last the stores of collectors,
-which make sealed files again that a folder lacks.
-Rule 3.  A backup is written whole, and restored whole, into an empty folder, or not at all.
-Not in it: Git's and Python's own folders, logs, what is being written, rehearsals, links, and what is elsewhere.
+Rule 1.  Every file is consistent: for a warehouse its published copy, for an SQLite database its own backup function; other
+files are written atomically and read under the lock that ledgers use.
+Rule 2.  No report is counted twice, and no round is lost.  The order is: Prefect's databases, because runs that they list as
+ended have landed; files, each folder before its subfolders, because a run writes its markers after its files; warehouses, which
+have the rounds that ended in the meantime; the ids that these have counted; finally the stores of collectors, which can write
+missing sealed files again.
+Rule 3.  A backup is written completely, and restored completely into an empty folder, or not at all.
+Left out: folders of Git and Python, logs, unfinished files, dry runs on real records, links, and files outside the folder.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from dpcore.rounds.project import Project
 from dpcore.wire.locks import locked
 
 FORMAT = 1
-_MANIFEST = "ldpflow-backup.json"  # the last member: without it a file is cut short
+_MANIFEST = "ldpflow-backup.json"  # the last member; a truncated file does not have it
 _PREFECT = Path(".prefect")
 _COUNTED = "counted"  # the folder of ids in a folder of rounds
 _NOT_OURS = {".git", ".venv", "__pycache__"}
-_PASSING = (".lock", ".log", ".partial", ".tmp", ".wal", "-journal", "-shm", "-wal")  # endings of what is not kept
+_PASSING = (".lock", ".log", ".partial", ".tmp", ".wal", "-journal", "-shm", "-wal")  # endings of files left out
 _SQLITE, _DUCKDB, _DUCKDB_AT = b"SQLite format 3\0", b"DUCK", 8
-_PATIENCE = 60.0  # seconds for a database of SQLite that is being written
+_PATIENCE = 60.0  # timeout for a locked SQLite database, seconds
 
 
 @dataclass(frozen=True)
 class Backup:
-    """A backup that was written, or restored.
+    """A written or restored backup.
 
-    made_at: since when what happened may not be in it.  elsewhere: what belongs to the project and is in no backup.
+    made_at: start of the backup; later changes may be missing.  elsewhere: parts of the project outside the backup.
     """
 
     files: int
@@ -58,7 +58,7 @@ class Backup:
 
 
 class _Archive:
-    """A tar file that is being written.  sha256: of each file in it, by its name; size: of all of them, bytes."""
+    """An open tar file.  sha256: of each file, by name; size: total, bytes."""
 
     tar: tarfile.TarFile
 
@@ -66,17 +66,17 @@ class _Archive:
         self.root, self.sha256, self.size = root, dict[str, str](), 0
 
     def add(self, path: Path, content: BufferedReader) -> None:
-        """Put a file in, under the name that it has in the project."""
-        told, name = os.fstat(content.fileno()), self._name(path)
+        """Add a file under its name in the project."""
+        status, name = os.fstat(content.fileno()), self._name(path)
         member = tarfile.TarInfo(name)
-        member.size, member.mode, member.mtime = told.st_size, path.stat().st_mode & 0o777, int(told.st_mtime)
+        member.size, member.mode, member.mtime = status.st_size, path.stat().st_mode & 0o777, int(status.st_mtime)
         self.sha256[name] = hashlib.file_digest(content, "sha256").hexdigest()
         content.seek(0)
         self.tar.addfile(member, content)
-        self.size += told.st_size
+        self.size += status.st_size
 
     def add_folder(self, path: Path) -> None:
-        """Put a folder in, without what is in it."""
+        """Add a folder without its content."""
         member = tarfile.TarInfo(self._name(path))
         member.type, member.mode = tarfile.DIRTYPE, path.stat().st_mode & 0o777
         self.tar.addfile(member)
@@ -89,21 +89,21 @@ class _Archive:
 
 
 def back_up(target: Path, root: Path) -> Backup:
-    """Write what a folder holds to a file that its owner alone can read; whoever can has the folder's secrets.
+    """Write a backup of a folder to a file that only its owner can read, because it contains the folder's secrets.
 
-    root: of a project, all that is in it; of any other folder its data and what Prefect keeps there.
-    Raises DPCoreError, with nothing written, where the file is there already or within the folder, or where something cannot be
-    read; OSError where there is no room.
+    root: a project, with all its content; for another folder, its data and Prefect's files.
+    Raises DPCoreError, with nothing written, if the file exists or is inside the folder, or if a file cannot be read; OSError
+    if there is no space.
     """
     root = root.absolute()
     if target.exists():
-        raise DPCoreError(f"{target} is there already; name another file")
+        raise DPCoreError(f"{target}: already exists; name another file")
     if target.resolve().is_relative_to(root.resolve()):
-        raise DPCoreError(f"{target} is in the folder that it would be a backup of; name a file outside of {root}")
-    project, made_at = Project.of(root), datetime.now(UTC)
+        raise DPCoreError(f"{target}: inside the folder of the backup; name a file outside {root}")
+    project, made_at = Project.read(root), datetime.now(UTC)
     tops = [root] if project is not None else [root / DEFAULT_DATA, root / _PREFECT]
     if not any(file for top in tops if top.is_dir() for file in _files(top)):
-        raise DPCoreError(f"{root} holds nothing of ldpflow's; change into a project's folder")
+        raise DPCoreError(f"{root}: no files of ldpflow; change to a project's folder")
     archive = _Archive(root)
 
     def write(draft: Path) -> None:
@@ -113,8 +113,13 @@ def back_up(target: Path, root: Path) -> Backup:
         ):
             archive.tar = tar
             _fill(archive, tops, Path(beside))
-            said = {"format": FORMAT, "version": dpcore.__version__, "made_at": made_at.isoformat(), "root": str(root)}
-            text = json.dumps(said | {"sha256": archive.sha256}, indent=1).encode()
+            manifest = {
+                "format": FORMAT,
+                "version": dpcore.__version__,
+                "made_at": made_at.isoformat(),
+                "root": str(root),
+            }
+            text = json.dumps(manifest | {"sha256": archive.sha256}, indent=1).encode()
             member = tarfile.TarInfo(_MANIFEST)
             member.size, member.mode = len(text), 0o600
             tar.addfile(member, BytesIO(text))
@@ -124,31 +129,31 @@ def back_up(target: Path, root: Path) -> Backup:
 
 
 def restore(source: Path, folder: Path) -> Backup:
-    """Make a folder of a backup again, where there is none or an empty one.
+    """Restore a backup to a new or empty folder.
 
-    Raises DPCoreError, with nothing written, where the folder holds something, or the backup is none, cut short or damaged.
+    Raises DPCoreError, with nothing written, if the folder is not empty, or if the backup is invalid, truncated or damaged.
     """
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise DPCoreError(f"{folder} is not empty; name a folder that is not there")
+        raise DPCoreError(f"{folder}: not empty; name a new folder")
     folder = folder.absolute()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as beside:
-        made = Path(beside) / folder.name
-        made.mkdir(mode=0o700)
-        said, size = _extract(source, made)
-        _move(made, said["root"], str(folder))
-        for file in _files(made):
+        draft = Path(beside) / folder.name
+        draft.mkdir(mode=0o700)
+        manifest, size = _extract(source, draft)
+        _move(draft, manifest["root"], str(folder))
+        for file in _files(draft):
             if _kind(file) == "duckdb":
                 warehouse.publish_copy(file)
         if folder.exists():
             folder.rmdir()
-        made.rename(folder)
+        draft.rename(folder)
     wire.sync_folder(folder.parent)
-    return Backup(len(said["sha256"]), size, datetime.fromisoformat(said["made_at"]))
+    return Backup(len(manifest["sha256"]), size, datetime.fromisoformat(manifest["made_at"]))
 
 
 def _fill(archive: _Archive, tops: list[Path], beside: Path) -> None:
-    """Put everything in, in the order of Rule 2."""
+    """Add all files in the order of Rule 2."""
     databases = [file for top in tops for file in _files(top) if _kind(file) == "sqlite"]
     prefects = [
         file for file in databases if file.is_relative_to(archive.root / _PREFECT) and file.name == "prefect.db"
@@ -178,7 +183,7 @@ def _fill(archive: _Archive, tops: list[Path], beside: Path) -> None:
 
 def _add_file(archive: _Archive, file: Path) -> None:
     handle = locked(file, os.O_RDONLY)
-    if handle is None:  # it has gone meanwhile
+    if handle is None:  # it was deleted in the meantime
         return
     with open(handle, "rb") as content:
         archive.add(file, content)
@@ -194,7 +199,7 @@ def _add_database(archive: _Archive, file: Path, beside: Path) -> None:
         ):
             database.backup(copy)
     except sqlite3.Error as error:
-        raise DPCoreError(f"{file} could not be copied: {error}") from error
+        raise DPCoreError(f"{file}: cannot be copied: {error}") from error
     with open(draft, "rb") as content:
         archive.add(file, content)
 
@@ -208,15 +213,15 @@ def _add_warehouse(archive: _Archive, file: Path) -> None:
 
 
 def _walk(top: Path) -> Iterator[tuple[Path, list[Path]]]:
-    """The folders under one, each before those below it, with their files that are to be kept."""
+    """Yield the folders under one, each before its subfolders, with their files to back up."""
     for folder, below, names in os.walk(top):
         here = Path(folder)
         if warehouse.REHEARSAL in names:
             below.clear()
             continue
         below[:] = sorted(name for name in below if name not in _NOT_OURS and not (here / name).is_symlink())
-        kept = (here / name for name in sorted(names) if not name.endswith(_PASSING))
-        yield here, [file for file in kept if file.is_file() and not file.is_symlink()]
+        files = (here / name for name in sorted(names) if not name.endswith(_PASSING))
+        yield here, [file for file in files if file.is_file() and not file.is_symlink()]
 
 
 def _files(top: Path) -> Iterator[Path]:
@@ -225,7 +230,7 @@ def _files(top: Path) -> Iterator[Path]:
 
 
 def _kind(file: Path) -> str:
-    """What a file is, by its first bytes: of 'duckdb', a published 'copy' of such, of 'sqlite', another 'file', or 'gone'."""
+    """Kind of a file by its first bytes: 'duckdb', 'copy' (a published one), 'sqlite', another 'file', or 'gone'."""
     try:
         with open(file, "rb") as content:
             start = content.read(len(_SQLITE))
@@ -240,15 +245,15 @@ def _kind(file: Path) -> str:
 
 
 def _is_ours(file: Path, root: Path) -> bool:
-    """Whether a file of DuckDB is a warehouse, and not a team's own: it has been published, or rounds land there."""
-    project = Project.of(root)
-    told = {} if project is None else project.told
-    landing = told.get("warehouse") or warehouse_of(Path(told.get("data", DEFAULT_DATA)))
+    """Whether a DuckDB file is a warehouse rather than the user's own: it has a published copy, or rounds land there."""
+    project = Project.read(root)
+    options = {} if project is None else project.options
+    landing = options.get("warehouse") or warehouse_of(Path(options.get("data", DEFAULT_DATA)))
     return warehouse.published(file).exists() or file == root / landing
 
 
 def _elsewhere(root: Path, tops: list[Path], project: Project | None) -> Iterator[str]:
-    """What belongs to a project and is not in its backup: it lies outside of the folder, or others keep it."""
+    """Parts of a project that are not in its backup, because they are outside the folder or in another database."""
     yield from (
         str(file) for top in tops for file in _files(top) if _kind(file) == "duckdb" and not _is_ours(file, root)
     )
@@ -263,15 +268,15 @@ def _elsewhere(root: Path, tops: list[Path], project: Project | None) -> Iterato
 
 
 def _extract(source: Path, into: Path) -> tuple[dict[str, Any], int]:
-    """Write the files of a backup into a folder, and return what its last member says, and their bytes."""
-    found, size = dict[str, str](), 0
-    said: dict[str, Any] | None = None
+    """Write the files of a backup to a folder, and return its manifest and their total size."""
+    digests, size = dict[str, str](), 0
+    manifest: dict[str, Any] | None = None
     try:
         with tarfile.open(source, "r:") as tar:
             for member in tar:
                 name = PurePosixPath(member.name)
                 if name.is_absolute() or ".." in name.parts or not (member.isreg() or member.isdir()):
-                    raise DPCoreError(f"{source} is no backup of ldpflow's: it holds {member.name!r}")
+                    raise DPCoreError(f"{source}: not a backup of ldpflow, it has {member.name!r}; name another file")
                 if member.isdir():
                     (into / name).mkdir(mode=0o700, parents=True, exist_ok=True)
                     (into / name).chmod(member.mode & 0o777 | 0o700)
@@ -279,33 +284,30 @@ def _extract(source: Path, into: Path) -> tuple[dict[str, Any], int]:
                 content = tar.extractfile(member)
                 assert content is not None
                 if member.name == _MANIFEST:
-                    said = json.loads(content.read())
+                    manifest = json.loads(content.read())
                     continue
-                (into / name).parent.mkdir(
-                    mode=0o700, parents=True, exist_ok=True
-                )  # its own mode comes later, or is that
-                found[member.name] = _write(into / name, content, member)
+                (into / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # its own mode may be set later
+                digests[member.name] = _write(into / name, content, member)
                 size += member.size
     except tarfile.ReadError as error:
-        raise DPCoreError(f"{source} is no backup of ldpflow's, or is cut short ({error})") from error
+        raise DPCoreError(f"{source}: not a backup of ldpflow, or truncated ({error})") from error
     except FileNotFoundError as error:
         if error.filename != str(source):
             raise
-        raise DPCoreError(f"there is no backup {source}") from None
-    if said is None:
-        raise DPCoreError(f"{source} is no backup of ldpflow's, or is cut short: its last part is missing")
-    if said.get("format") != FORMAT:
+        raise DPCoreError(f"{source}: no such backup") from None
+    if manifest is None:
+        raise DPCoreError(f"{source}: not a backup of ldpflow, or truncated: its last part is missing")
+    if manifest.get("format") != FORMAT:
         raise DPCoreError(
-            f"{source} was written by a newer ldpflow: it is of format {said.get('format')}, this code reads {FORMAT}; update "
-            "ldpflow"
+            f"{source}: written by a newer ldpflow (format {manifest.get('format')}, this one reads {FORMAT}); update ldpflow"
         )
-    if changed := sorted(name for name, sha256 in said["sha256"].items() if found.get(name) != sha256):
-        raise DPCoreError(f"{source} is damaged: {changed[0]} is not what was written; take another backup")
-    return said, size
+    if changed := sorted(name for name, sha256 in manifest["sha256"].items() if digests.get(name) != sha256):
+        raise DPCoreError(f"{source}: damaged, {changed[0]} differs from its digest; use another backup")
+    return manifest, size
 
 
 def _write(path: Path, content: Any, member: tarfile.TarInfo) -> str:
-    """Write a file, on the disk when this returns, and return its SHA-256."""
+    """Write a file, synchronize it to disk, and return its SHA-256."""
     with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file:
         while part := content.read(1 << 20):
             file.write(part)
@@ -319,22 +321,22 @@ def _write(path: Path, content: Any, member: tarfile.TarInfo) -> str:
 
 
 def _move(folder: Path, before: str, now: str) -> None:
-    """Let what names files by their whole path name them where they are now: plans of runs, and `figures`."""
+    """Replace absolute paths in plans of runs and in `figures` by the new ones."""
     if before == now:
         return
 
     def moved(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: moved(each) for key, each in value.items()}
+            return {key: moved(item) for key, item in value.items()}
         if isinstance(value, list):
-            return [moved(each) for each in value]
+            return [moved(item) for item in value]
         is_under = isinstance(value, str) and (value == before or value.startswith(before + os.sep))
         return now + value[len(before) :] if is_under else value
 
     for file in list(_files(folder)):
         if file.suffix == ".json" and (file.with_name("plan.json")).exists() and file.parent.parent.name == "runs":
-            said = json.loads(file.read_text(encoding="utf-8"))
-            if (told := moved(said)) != said:
-                wire.write_bytes(file, json.dumps(told, indent=1).encode(), private=True)
+            content = json.loads(file.read_text(encoding="utf-8"))
+            if (changed := moved(content)) != content:
+                wire.write_bytes(file, json.dumps(changed, indent=1).encode(), private=True)
         elif _kind(file) == "duckdb":
             warehouse.move_figures(file, before + os.sep, now + os.sep)

@@ -1,9 +1,9 @@
-"""Deletes what rounds have left behind and nobody needs any longer: files of runs, pictures, and reports that were counted.
+"""Deletes old files of landed rounds: run folders, pictures, and counted reports.
 
-Rule 1.  Of a round that has not landed nothing is deleted: not its reports, not its folder, whatever its age.
-Rule 2.  The warehouse's tables stay, unless somebody asks for their end; `figures`, which names pictures, forgets those that
-are gone.  What was spent, which reports were counted, and that a round landed, stays in any case.
-Rule 3.  What is being deleted is first moved out of sight, so that a cleanup that was killed leaves no half of a run.
+Rule 1.  Files of a round that has not landed are never deleted.
+Rule 2.  Tables of the warehouse are not changed unless requested; `figures` loses the rows of deleted pictures.  The list of
+runs, the counted reports and the spent epsilon always remain.
+Rule 3.  Files are renamed before they are deleted, so that an interrupted cleanup leaves no incomplete run.
 """
 
 from __future__ import annotations
@@ -32,23 +32,20 @@ _WORDS = {
     "reports": "files of counted reports",
     "result": "results of tasks",
     "leftover": "leftovers",
-    "numbers": "rounds' numbers",
+    "numbers": "rounds' results",
 }
-_LEAVING = ".leaving-"  # of the name of what is being deleted
-_DRAFT = re.compile(
-    r"\..+\.(\d+)\.tmp(\.wal)?"
-)  # a copy of a warehouse, or an export, with the number of who writes it
-_UNFINISHED = timedelta(days=1)  # after which nobody is still writing a file
+_LEAVING = ".leaving-"  # prefix of folders that are being deleted
+_DRAFT = re.compile(r"\..+\.(\d+)\.tmp(\.wal)?")  # draft of a warehouse's copy or of an export, with its process number
+_UNFINISHED = timedelta(days=1)  # age at which a draft is considered abandoned
 
 
 @dataclass(frozen=True, kw_only=True)
 class Removal:
-    """Something that is deleted, or would be.
+    """An item that is or would be deleted.
 
-    kind: 'run' (its folder: reports, aggregates, tables), 'pictures', 'reports' (a file that clients sent and a round
-    counted), 'result' (of a task, kept by Prefect), 'leftover' (of a process that was killed) or 'numbers' (of a round, in a
-    warehouse).
-    round: where it is of one.  size: bytes.
+    kind: 'run' (its folder: reports, aggregates, tables), 'pictures', 'reports' (a counted file), 'result' (of a Prefect task),
+    'leftover' (of a killed process) or 'numbers' (results of a round in the warehouse).
+    round: its round, if any.  size: bytes.
     """
 
     kind: str
@@ -57,16 +54,16 @@ class Removal:
     size: int
 
 
-def clean(data: Path, *, now: datetime | None = None, **told: Any) -> list[Removal]:
-    """Delete what is older than `keep_days`, and return it; with `dry_run` return it only.
+def clean(data: Path, *, now: datetime | None = None, **options: Any) -> list[Removal]:
+    """Delete items older than `keep_days` and return them; with `dry_run`, only return them.
 
-    told: as `settings.Cleanup` declares it; `warehouse` is where reports were counted.
-    Raises SchemeError for a negative number of days or data that is elsewhere, WarehouseError where a warehouse cannot be read.
+    options: those of `settings.Cleanup`; `warehouse` has the list of counted reports.
+    Raises SchemeError for a negative number of days or data on another machine, WarehouseError if a warehouse cannot be read.
     """
-    asked = Cleanup(data=data, **told)
+    asked = Cleanup(data=data, **options)
     if not wire.is_here(wire.location(data)):
         raise SchemeError(
-            f"cleanup deletes files of this machine; let {wire.location(data)} forget old ones by its own rules"
+            f"data {wire.location(data)}: cleanup deletes local files only; use the store's own retention rules"
         )
     now = now or datetime.now(UTC)
     cutoff = now - timedelta(days=asked.keep_days)
@@ -90,17 +87,17 @@ def clean(data: Path, *, now: datetime | None = None, **told: Any) -> list[Remov
 def forget(
     data: Path, round_: str, *, scheme: str | None = None, file: Path | None = None, dry_run: bool = False
 ) -> list[Removal]:
-    """Delete a landed round: its numbers, folders and pictures; what was spent stays.  With `dry_run` return it only.
+    """Delete a landed round's results, folders and pictures; the spent epsilon remains.  With `dry_run`, only return the items.
 
-    scheme: its name, where rounds of several are so named.  file: the warehouse, where it is not the data's.
-    Raises WarehouseError where no such round has landed, or none of that scheme, or several have.
+    scheme: its name, if several schemes have the round.  file: the warehouse, default that of the data folder.
+    Raises WarehouseError if the round has not landed, or is ambiguous.
     """
     file, now = file or warehouse_of(data), datetime.now(UTC)
     schemes = sorted(name for name, landed in warehouse.standing_rounds(file) if landed == round_)
     if scheme is None and len(schemes) > 1:
-        raise WarehouseError(f"round {round_} has landed for {', '.join(schemes)}; name one with --scheme")
+        raise WarehouseError(f"round {round_}: it has landed for {', '.join(schemes)}; add --scheme")
     if not schemes or (scheme or schemes[0]) not in schemes:
-        raise WarehouseError(f"the warehouse {file} has no landed round {round_}{f' of {scheme}' if scheme else ''}")
+        raise WarehouseError(f"warehouse {file}: no landed round {round_}{f' of {scheme}' if scheme else ''}")
     scheme = scheme or schemes[0]
     runs = [
         (run, removals)
@@ -115,7 +112,7 @@ def forget(
 
 
 def clean_folder(folder: Path, *, keep_days: int, dry_run: bool = False, now: datetime | None = None) -> list[Removal]:
-    """Delete the files of a folder that nobody has written for so many days, and return them; with `dry_run` return only."""
+    """Delete files that were not modified for so many days and return them; with `dry_run`, only return them."""
     cutoff = (now or datetime.now(UTC)) - timedelta(days=keep_days)
     files = sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else []
     removals = [_removal("result", path, "") for path in files if _changed(path) < cutoff]
@@ -125,7 +122,7 @@ def clean_folder(folder: Path, *, keep_days: int, dry_run: bool = False, now: da
 
 
 def in_words(removals: list[Removal], dry_run: bool) -> str:
-    """Return what was deleted, or would be, in a line."""
+    """Return a one-line summary of the items."""
     counts = Counter(removal.kind for removal in removals)
     parts = [f"{counts[kind]:,} {words}" for kind, words in _WORDS.items() if counts[kind]]
     size = sum(removal.size for removal in removals) / 1e6
@@ -134,7 +131,7 @@ def in_words(removals: list[Removal], dry_run: bool) -> str:
 
 
 def _runs(data: Path, cutoff: datetime) -> Iterator[tuple[Run, list[Removal]]]:
-    """The runs whose round has landed, and which are old, with what there is of each."""
+    """The old runs of landed rounds, with their items."""
     landed: dict[str, dict[tuple[str, str, str], datetime]] = {}
     for file in sorted((data / "runs").glob("*/plan.json")):
         run = Run.at(file.parent)
@@ -149,7 +146,7 @@ def _runs(data: Path, cutoff: datetime) -> Iterator[tuple[Run, list[Removal]]]:
 
 
 def _counted(reports: Path, warehouse_file: Path, cutoff: datetime) -> list[Removal]:
-    """The files of reports that a round has counted long enough ago."""
+    """The files of reports that a round counted before the cutoff."""
     since = warehouse.counted_since(warehouse_file)
     removals = []
     for path in sorted(reports.glob("*.parquet")):
@@ -160,9 +157,9 @@ def _counted(reports: Path, warehouse_file: Path, cutoff: datetime) -> list[Remo
 
 
 def _leftovers(data: Path, file: Path, cutoff: datetime) -> list[Removal]:
-    """What killed processes left: files that were being written, and folders that were being deleted.
+    """Leftovers of killed processes: unfinished files, and folders that were being deleted.
 
-    file: the warehouse, whose copies are drafted beside it, and that may be elsewhere.
+    file: the warehouse; drafts of its copies are next to it, possibly outside `data`.
     """
     drafts = _abandoned({*data.rglob(".*.tmp*"), *file.parent.glob(f".{file.stem}.*.tmp*")})
     files = [path for path in (*data.rglob(".*.partial"), *drafts) if _changed(path) < cutoff]
@@ -170,14 +167,14 @@ def _leftovers(data: Path, file: Path, cutoff: datetime) -> list[Removal]:
 
 
 def _abandoned(drafts: Iterable[Path]) -> Iterator[Path]:
-    """Those of which the process that writes them is gone; a copy may bear an old time while it is written."""
+    """The drafts without a living process; the modification time is no criterion, because copies have an old one."""
     for path in sorted(drafts):
         if match := _DRAFT.fullmatch(path.name):
             try:
                 os.kill(int(match[1]), 0)
             except ProcessLookupError:
                 yield path
-            except (PermissionError, OverflowError):  # another user's process; no process's number
+            except (PermissionError, OverflowError):  # another user's process; not a process number
                 pass
 
 

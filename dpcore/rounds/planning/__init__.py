@@ -1,14 +1,14 @@
-"""What a scheme will give before anyone reports: the expected error, and the clients or the epsilon that an error needs.
+"""Planning of a scheme: the expected error, or the number of clients or the epsilon that a target error needs.
 
 Modules:
     aims: aims, forecasts and plans
     assumed_population: the population that a plan assumes
-    dry_runs: repeated simulated rounds, and how far estimates are from the truth
+    dry_runs: repeated simulated rounds, with errors and coverage of the estimates
     expected_aggregate: the expected aggregate
     joint_plan: plans for two attributes
-    lower_bound: the error that no mechanism can beat
-    odds: plans for odds
+    lower_bound: lower bounds on the error of any mechanism
+    odds: epsilons for given odds
     planner: the planner: clients, epsilon or error
-    published_epsilons: epsilons that others have published
+    published_epsilons: epsilons of published deployments
     search: search for the smallest sufficient number
 """

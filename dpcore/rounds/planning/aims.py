@@ -1,4 +1,4 @@
-"""What is asked of the planner, and what it answers."""
+"""Inputs and results of the planner."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AIM = re.compile(r"^\s*([a-z][a-z0-9_]*)\s*:\s*(.+?)\s*$")
 
 @dataclass(frozen=True)
 class Aim:
-    """A number of one attribute: a functional's name, 'frequency(CATEGORY)', or 'density'.
+    """A quantity of one attribute: a functional's name, 'frequency(CATEGORY)', or 'density'.
 
     >>> Aim.parse("income: quantile(0.5)")
     Aim(attribute='income', quantity='quantile(0.5)')
@@ -35,18 +35,18 @@ class Aim:
         match = _AIM.match(text)
         if match is None:
             raise SchemeError(
-                f'an aim is "ATTRIBUTE: QUANTITY", such as "income: mean", "race: frequency(asian)" or "income: density"; '
-                f"got {text!r}"
+                f'aim {text!r}: must be "ATTRIBUTE: QUANTITY", such as "income: mean", "race: frequency(asian)" or '
+                '"income: density"'
             )
         return cls(match[1], match[2])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """What an attribute's reports will say.
+    """The expected result for an attribute.
 
-    error: the standard error in the aim's unit, or of a density the relative error; None where the estimate would refuse.
-    value: of the quantity among the people planned for; None for a density.  reason: why it is refused.
+    error: the standard error in the aim's unit, for a density the relative error; None if no estimate would be available.
+    value: of the quantity in the assumed population; None for a density.  reason: why no estimate would be available.
     """
 
     mechanism: str
@@ -57,17 +57,17 @@ class Forecast:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The answer; missing: which of 'clients', 'epsilon' and 'error' was found.
+    """The result; missing: the computed one of 'clients', 'epsilon' and 'error'.
 
-    unit: of the error.  forecast: of the scheme as planned.  choices: beside it every other mechanism by its own defaults, the
-    least error first.  needed: the clients or the epsilon (as `missing` says) that the first of them needs for the same aim.
-    limit: an error below which no mechanism comes among these people, made for this number alone; None where none is known.
-    of_curve: a density's error over the least of any mechanism, of densities near the uniform one; None where none is known.
-    may_be_silent: whether the number is of those who answered, who may be fewer than were planned with.
-    one_bin: the error of a number's distribution function at a value where nothing else of the number is asked, else None.
-    total: what a client then spends in one round, all attributes together.  delta, total_delta: what goes with either.
-    published: what the round then tells whoever sees its results alone.
-    people: whose law was planned with.
+    unit: of the error.  forecast: for the planned scheme.  choices: the forecast and those of all other mechanisms with their
+    defaults, smallest error first.  needed: the clients or epsilon (see `missing`) that the first of them needs for the same
+    aim. limit: lower bound on the error of any mechanism for this quantity and population; None if unknown.
+    of_curve: ratio of a density's error to the lower bound for any mechanism near the uniform density; None if unknown.
+    may_be_silent: whether item nonresponse can reduce the number of answers.
+    one_bin: the error of a distribution function at a value if the attribute asks for nothing else, otherwise None.
+    total: epsilon of a client in one round for all attributes.  delta, total_delta: the corresponding deltas.
+    published: the central epsilon by shuffling.
+    people: name of the assumed population.
     """
 
     aim: Aim
@@ -91,5 +91,5 @@ class Plan:
 
     @property
     def best(self) -> Forecast:
-        """The choice with the least error."""
+        """The choice with the smallest error."""
         return self.choices[0]

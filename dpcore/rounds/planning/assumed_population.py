@@ -1,4 +1,4 @@
-"""People of whom nothing is known: what a plan assumes where a scheme has no simulated people."""
+"""The population that a plan assumes for a scheme without a simulated population."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Assumed:
-    """Numbers in one broad hump on even ground, .3 + .7 Beta(2, 4) over the bounds; all categories equally common.
+    """Numeric values with density .3 + .7 Beta(2, 4) over the bounds; all categories equally frequent.
 
-    Errors under local privacy depend on the law but little: noise rules.
+    Errors under local privacy depend little on the distribution, because the noise dominates.
     """
 
     name: str = "assumed: .3 + .7 Beta(2, 4) over the bounds, categories equally common"

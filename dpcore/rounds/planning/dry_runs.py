@@ -1,7 +1,7 @@
-"""Repeated dry runs of a scheme: how far estimates are from the truth, and how often their intervals cover it.
+"""Repeated dry runs of a scheme: errors of the estimates and coverage of their intervals.
 
-Each round draws new simulated respondents and their reports, by the exact law of the aggregate where that is known, and
-estimates everything as a real round does.  Nothing is written.
+Each round simulates new clients and their aggregate, from its exact distribution if that is known, and makes the same estimates
+as a real round.  Nothing is written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dpcore.rounds.defaults import MIN_CLIENTS
 
 MOST_ROUNDS = 100_000
 _NUMBERS = ["estimate", "low", "high", "truth"]
-ALL = "all estimates"  # the quantity of an attribute of which nothing can be estimated
+ALL = "all estimates"  # the quantity of an attribute without any estimate
 KEY = ["attribute", "given", "quantity"]
 
 
@@ -41,11 +41,11 @@ def dry_runs(scheme: Scheme, people: Any, clients: int, rounds: int, random: Sou
     if not 1 <= rounds <= MOST_ROUNDS:
         raise SchemeError(f"rounds must be a whole number between 1 and {MOST_ROUNDS:,}, got {rounds}")
     scheme.check_asked()
-    known = None
+    true_values = None
     for number in range(rounds):
-        found = _aggregated(scheme, people, clients, random.spawn(number))
-        known = _truths(found, people) if known is None else known
-        yield _estimates(found).merge(known, how="left", on=KEY).astype(dict.fromkeys(_NUMBERS, "float64"))
+        round_ = _aggregated(scheme, people, clients, random.spawn(number))
+        true_values = _truths(round_, people) if true_values is None else true_values
+        yield _estimates(round_).merge(true_values, how="left", on=KEY).astype(dict.fromkeys(_NUMBERS, "float64"))
 
 
 def summary(rounds: list[pd.DataFrame]) -> pd.DataFrame:
@@ -62,7 +62,7 @@ def summary(rounds: list[pd.DataFrame]) -> pd.DataFrame:
         covered=(rows["low"] <= rows["truth"]) & (rows["truth"] <= rows["high"]),
         withheld=rows["estimate"].isna(),
     )
-    found = rows.groupby(KEY, sort=False).agg(
+    groups = rows.groupby(KEY, sort=False).agg(
         truth=("truth", "first"),
         error=("square", "mean"),
         length=("length", "median"),
@@ -71,7 +71,7 @@ def summary(rounds: list[pd.DataFrame]) -> pd.DataFrame:
         withheld=("withheld", "sum"),
         rounds=("withheld", "size"),
     )
-    return found.assign(error=np.sqrt(found["error"])).reset_index()
+    return groups.assign(error=np.sqrt(groups["error"])).reset_index()
 
 
 def lines(scheme: Scheme, result: pd.DataFrame) -> list[dict[str, str]]:
@@ -118,24 +118,24 @@ def _collected(scheme: Scheme, people: Any, random: Source, clients: int) -> Agg
 
 
 def _truths(round_: pipeline.Round, people: Any) -> pd.DataFrame:
-    """What is true of the respondents, of every quantity but densities; the same in every round."""
-    known = truths(replace(round_, estimates={}), people)
-    return known.rename(columns={"value": "truth"})[[*KEY, "truth"]].drop_duplicates(KEY)
+    """True values of all quantities except densities, the same in every round."""
+    rows = truths(replace(round_, estimates={}), people)
+    return rows.rename(columns={"value": "truth"})[[*KEY, "truth"]].drop_duplicates(KEY)
 
 
 def _estimates(round_: pipeline.Round) -> pd.DataFrame:
     rows = []
     for estimate in every_estimate(round_):
         if isinstance(estimate, FrequencyEstimate):
-            ends = zip(estimate.categories, estimate.values, estimate.low, estimate.high, strict=True)
-            whose = estimate.attribute, estimate.given
-            rows += [(*whose, f"frequency({category})", *numbers) for category, *numbers in ends]
-    results = [(name, "", found) for name, found in round_.functionals.items()]
+            numbers = zip(estimate.categories, estimate.values, estimate.low, estimate.high, strict=True)
+            key = estimate.attribute, estimate.given
+            rows += [(*key, f"frequency({category})", *row) for category, *row in numbers]
+    results = [(name, "", functionals) for name, functionals in round_.functionals.items()]
     results += [(group.attribute, group.given, group.functionals) for group in round_.groups]
-    for attribute, given, functionals in results:
+    for attribute, group_name, functionals in results:
         asked = {str(parse(name)) for name in round_.aggregate.scheme.attributes[attribute].functionals}
         rows += [
-            (attribute, given, result.functional, result.value, result.low, result.high)
+            (attribute, group_name, result.functional, result.value, result.low, result.high)
             for result in functionals
             if result.functional in asked  # point masses at a bound are reported in the rounds that show one
         ]

@@ -1,6 +1,6 @@
-"""The aggregate that is expected: every count and sum what its mean is, rounded, so that nothing is random.
+"""The expected aggregate: every count and sum equals its rounded mean, without randomness.
 
-Its estimate has the standard errors that a round of so many people will have; what is planned is read off it.
+Its estimates have the standard errors that a round with so many clients will have, which the planner uses.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dpcore.protocol.simulation import cell_law
 
 
 def expected_aggregate(scheme: Scheme, people: Any, clients: int) -> Aggregate:
-    """Return the expected aggregate of so many reports of every attribute; pairs are left empty.
+    """Return the expected aggregate of so many reports of every attribute; pairs are empty.
 
-    people: a population, as `simulate` takes it.
+    people: a population, as for `simulate`.
     """
     zero = Aggregate.zero(scheme)
     statistics = {

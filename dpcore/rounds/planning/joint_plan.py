@@ -1,8 +1,8 @@
-"""Two attributes together: what a number of both would have for an error, by each of the ways to ask for them.
+"""Plans for a pair of attributes: the error of a joint functional for each design.
 
-Two answers, each with noise of its own, tell of both at no epsilon of their own; one report on both columns spends the same
-epsilon at once.  Errors are those of the estimate of the expected aggregate, as for one attribute; people are planned with
-who give both answers as if the two had nothing to do with each other.
+Either two separate answers with independent noise, which need no additional epsilon, or a joint attribute with one report on
+both columns and the total epsilon.  Errors are those of the estimate from the expected aggregate, as for one attribute,
+assuming independent attributes.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ TABLE = "table"
 APART, TOGETHER = "two answers", "asked together"
 _NUMBERS = {number.name: number for number in (Correlation(), RankCorrelation(), Covariance(), Slope())}
 _AIM = re.compile(r"^\s*([a-z][a-z0-9_]*)\s*,\s*([a-z][a-z0-9_]*)\s*:\s*(.+?)\s*$")
-_PARTS = 8  # ranges of a number, in a table
+_PARTS = 8  # ranges of a numeric attribute in a table
 
 
 @dataclass(frozen=True)
 class PairAim:
-    """A number of two attributes: 'correlation', 'covariance', 'slope', 'rank_correlation', or 'table', all of its cells.
+    """A joint functional: 'correlation', 'covariance', 'slope', 'rank_correlation', or 'table' for all cells.
 
     >>> PairAim.parse("income, age: correlation")
     PairAim(first='income', second='age', quantity='correlation')
@@ -48,21 +48,21 @@ class PairAim:
 
     @classmethod
     def parse(cls, text: str) -> PairAim | None:
-        """Return the aim written "ATTRIBUTE, ATTRIBUTE: QUANTITY", None of another; raises SchemeError for no such quantity."""
+        """Return the aim written "ATTRIBUTE, ATTRIBUTE: QUANTITY", None for another form; SchemeError for another quantity."""
         match = _AIM.match(text)
         if match is not None and match[3] not in (*_NUMBERS, TABLE):
             raise SchemeError(
-                f"of two attributes {', '.join(_NUMBERS)} or {TABLE} can be planned for; got {match[3]!r}"
+                f"aim {match[3]!r}: the planner supports {', '.join(_NUMBERS)} and {TABLE} for two attributes"
             )
         return None if match is None else cls(match[1], match[2], match[3])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """One way to ask for both.
+    """One design for both attributes.
 
-    mechanisms, epsilon: what answers, and what a client spends on both.  error: the standard error, of a table the root mean
-    square of its cells'; whatever_the_law: of intervals that take no law to be smooth.  None where either is refused: reason.
+    mechanisms; epsilon: of a client for both.  error: the standard error, for a table the root mean square over cells;
+    whatever_the_law: of distribution-free intervals.  None if not available, with the reason.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Way:
 
 @dataclass(frozen=True, kw_only=True)
 class PairPlan:
-    """The answer: ways, the least error first, at so many clients, who were found where is_found."""
+    """The result: ways, smallest error first; is_found: whether the number of clients was computed."""
 
     aim: PairAim
     clients: int
@@ -88,23 +88,22 @@ class PairPlan:
 def plan_pair(
     document: Mapping[str, Any], people: Any, aim: PairAim, *, clients: int | None = None, error: float | None = None
 ) -> PairPlan:
-    """Return the error of each way; the clients whom the best way needs where an error is given.
+    """Return the error of each design, or the clients that the best design needs for a target error.
 
-    document: the scheme's TOML.  people: a population.  Raises SchemeError where the scheme does not ask for both or nothing
-    within reach would do.
+    document: the scheme's TOML.  people: a population.  Raises SchemeError if the scheme does not have both attributes, and
+    NotEstimable if no number of clients suffices.
     """
     if error is not None and clients is not None:
-        raise SchemeError("of two attributes clients or the error is found; give one of them")
+        raise SchemeError("clients and error: for two attributes, give only one of them")
     schemes, planned = _ways(document, aim), int(document["clients"])
     if error is not None:
         check_positive(error=error)
-        found = fewest_clients(lambda clients: _forecast(schemes, aim, people, clients)[0].error, error, planned)
-        if found is None:
+        clients = fewest_clients(lambda number: _forecast(schemes, aim, people, number)[0].error, error, planned)
+        if clients is None:
             raise NotEstimable(
-                f"not even {MOST_CLIENTS:,} clients would bring {aim.quantity} of {aim.first} and {aim.second} to {error:g}; "
-                "raise epsilon or ask for less"
+                f"{aim.quantity} of {aim.first} and {aim.second}: an error of {error:g} needs more than {MOST_CLIENTS:,} "
+                "clients; use a larger epsilon or a larger error"
             )
-        clients = found
     clients = clients or planned
     check_within(LEAST_CLIENTS, MOST_CLIENTS, clients=clients)
     ways = _forecast(schemes, aim, people, clients)
@@ -112,7 +111,7 @@ def plan_pair(
 
 
 def _ways(document: Mapping[str, Any], aim: PairAim) -> list[tuple[str, Scheme, bool]]:
-    """The schemes that ask for both: two answers, or one of both columns where their kinds are alike."""
+    """The designs as schemes: two separate answers, or a joint attribute if both have the same type."""
     attributes, names = document["attributes"], (aim.first, aim.second)
     plain = {"name": document["name"], "clients": document["clients"]}
     tables = [table for table in attributes.values() if sorted(table.get("of", ())) == sorted(names)]
@@ -123,7 +122,7 @@ def _ways(document: Mapping[str, Any], aim: PairAim) -> list[tuple[str, Scheme, 
         together = _together(apart[aim.first], apart[aim.second], names)
     else:
         raise SchemeError(
-            f"the scheme does not ask for {aim.first} and another, {aim.second}; it has {', '.join(attributes)}"
+            f"aim {aim.first}, {aim.second}: not two attributes of the scheme; it has {', '.join(attributes)}"
         )
     ways = [(APART, Scheme.from_toml(_written(plain | {"pairs": [list(names)], "attributes": apart})), not tables)]
     if together is not None:
@@ -132,7 +131,7 @@ def _ways(document: Mapping[str, Any], aim: PairAim) -> list[tuple[str, Scheme, 
 
 
 def _together(first: Mapping[str, Any], second: Mapping[str, Any], names: tuple[str, str]) -> Mapping[str, Any] | None:
-    """The table that asks both columns in one report, with the epsilon of both; None where their kinds differ."""
+    """The table of a joint attribute with the total epsilon; None if the types differ."""
     epsilon = Budget.parse(first["epsilon"]) + Budget.parse(second["epsilon"])
     asked: dict[str, Any] = {"of": list(names), "epsilon": epsilon.text}
     if all("categories" in table for table in (first, second)):
@@ -144,7 +143,7 @@ def _together(first: Mapping[str, Any], second: Mapping[str, Any], names: tuple[
 
 
 def _apart(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Both columns of a table that asks them together, each with half of its epsilon."""
+    """Tables of the two columns of a joint attribute, each with half of its epsilon."""
     half = Budget.parse(f"{float(Budget.parse(table['epsilon'])) / 2:.6g}").text
     both = {}
     for place, name in enumerate(table["of"]):
@@ -163,30 +162,30 @@ def _forecast(schemes: list[tuple[str, Scheme, bool]], aim: PairAim, people: Any
 
 
 def _way(name: str, scheme: Scheme, is_asked: bool, aim: PairAim, people: Any, clients: int) -> Way:
-    told: dict[str, Any] = {
+    common: dict[str, Any] = {
         "name": name,
         "mechanisms": " with ".join(attribute.mechanism.name for attribute in scheme.attributes.values()),
         "epsilon": scheme.budget,
         "is_asked": is_asked,
     }
     try:
-        found = pipeline.joint(_expected(scheme, people, clients), aim.first, aim.second)
-        errors = [_error(found, aim.quantity, free) for free in (False, True)]
-    except (NotEstimable, SchemeError) as why:
-        if is_asked and isinstance(why, SchemeError):
+        joint = pipeline.joint(_expected(scheme, people, clients), aim.first, aim.second)
+        errors = [_error(joint, aim.quantity, free) for free in (False, True)]
+    except (NotEstimable, SchemeError) as error:
+        if is_asked and isinstance(error, SchemeError):
             raise
-        return Way(**told, error=None, whatever_the_law=None, reason=str(why))
-    return Way(**told, error=errors[0], whatever_the_law=errors[1])
+        return Way(**common, error=None, whatever_the_law=None, reason=str(error))
+    return Way(**common, error=errors[0], whatever_the_law=errors[1])
 
 
-def _error(found: JointEstimate, quantity: str, distribution_free: bool) -> float | None:
+def _error(joint: JointEstimate, quantity: str, distribution_free: bool) -> float | None:
     if quantity == TABLE:
-        return None if distribution_free else float(np.sqrt(np.mean(found.to_frame(_PARTS)["standard_error"] ** 2)))
-    return found.functional(_NUMBERS[quantity], distribution_free=distribution_free).standard_error
+        return None if distribution_free else float(np.sqrt(np.mean(joint.to_frame(_PARTS)["standard_error"] ** 2)))
+    return joint.functional(_NUMBERS[quantity], distribution_free=distribution_free).standard_error
 
 
 def _expected(scheme: Scheme, people: Any, clients: int) -> Aggregate:
-    """The expected aggregate of people whose two answers have nothing to do with each other."""
+    """The expected aggregate of clients with independent answers."""
     if not scheme.pairs:
         [attribute] = scheme.attributes.values()
         law = np.zeros(attribute.mechanism.inputs)
@@ -197,5 +196,5 @@ def _expected(scheme: Scheme, people: Any, clients: int) -> Aggregate:
     alone = expected_aggregate(scheme, people, clients)
     sums = {
         (a, b): np.outer(alone.statistics[b], alone.statistics[a] / clients) for a, b in scheme.pairs
-    }  # no integers: most cells of a large table are expected to hold less than one report
+    }  # not rounded: most cells of a large table have an expectation below one report
     return Aggregate(scheme, clients, alone.statistics, sums, alone.answered)

@@ -1,5 +1,4 @@
-"""The error below which no mechanism comes: for the number that is planned for, among the people that are planned with, or for
-a density, among all that are near the uniform one."""
+"""Lower bounds on the error of any mechanism: for a functional in the assumed population, or for a density near uniform."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _CELLS = 1 << 10
 
 
 def limit(attribute: Any, quantity: str, people: Any, budget: Budget, reports: int) -> float | None:
-    """Return it in the quantity's unit, from an attribute and a population; None where none is known."""
+    """Return the lower bound on the error, in the quantity's unit; None if unknown."""
     share, ratio = FREQUENCY.match(quantity), math.exp(float(budget))
     if attribute.has_density:
         if share is not None or quantity == DENSITY:
@@ -39,7 +38,7 @@ def limit(attribute: Any, quantity: str, people: Any, budget: Budget, reports: i
 
 
 def of_curve(attribute: Any, quantity: str, reports: int) -> float | None:
-    """Return a density's error over the least of any mechanism, near the uniform density; None where none is known."""
+    """Return the ratio of a density's error to the lower bound for any mechanism near the uniform density; None if unknown."""
     if quantity != DENSITY or attribute.missing == "category":
         return None
     model = attribute.mechanism.model()
@@ -47,7 +46,7 @@ def of_curve(attribute: Any, quantity: str, reports: int) -> float | None:
 
 
 def _density(attribute: Any, people: Any) -> FunctionDensity:
-    """The people's density, the same everywhere within a cell."""
+    """The population's density, constant within a cell."""
     lower, upper = float(attribute.lower), float(attribute.upper)
     heights = np.asarray(people.cell_probabilities(attribute.name, lower, upper, _CELLS)) * _CELLS / (upper - lower)
     edges = np.linspace(lower, upper, _CELLS + 1)

@@ -1,7 +1,7 @@
-"""The epsilons at which people can be told odds that somebody wants: of one question, or of all that a scheme asks.
+"""The epsilons for given odds of guessing an answer: for one attribute, or for all attributes of a scheme.
 
-Rules.  (1) Odds are those of the most telling report, so that they hold whatever mechanism is chosen.  (2) What is found is
-enough: an epsilon is rounded down, and of all questions together the scheme is made anew and its odds are enumerated.
+(1) Odds are those of the most informative report, so they are valid for every mechanism.  (2) The results are conservative:
+each epsilon is rounded down, and for all attributes together the odds of the changed scheme are enumerated.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from dpcore.protocol.odds import SchemeOdds, scheme_odds
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.syntax import toml_writer
 
-_FIXED = ("client", "design")  # what goes with an epsilon, and is made anew for another
+_FIXED = ("client", "design")  # keys that depend on epsilon
 _DIGITS = 3
 _DOWN = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OddsPlan:
-    """What odds of at most `worst`, after so many rounds with fresh answers, ask of a scheme.
+    """Epsilons for odds of at most `worst` after so many rounds with fresh noise.
 
-    alone: the epsilon of any one question by itself.  together: attribute -> epsilon, those of the scheme by one factor, of all
-    questions; total: what they come to.  now, epsilons, epsilon: the scheme's as it is.  then: the odds with these.
+    alone: epsilon of a single attribute.  together: attribute -> epsilon, those of the scheme multiplied by one factor; total:
+    their sum.  now, epsilons, epsilon: those of the scheme.  then: the odds with the new epsilons.
     """
 
     worst: Fraction
@@ -44,10 +44,10 @@ class OddsPlan:
 
 
 def plan_odds(document: Mapping[str, Any], worst: Fraction, rounds: int = 1) -> OddsPlan:
-    """Return the epsilons at which whoever sees the most telling report is right at most so often.
+    """Return the epsilons for which the probability of a correct guess from the most informative report is at most `worst`.
 
     document: the scheme's TOML, decimals as texts.  worst: above 1/2, below 1.
-    Raises SchemeError where it is not, or where no mechanism can keep so small an epsilon.
+    Raises SchemeError if it is not, or if no mechanism supports such a small epsilon.
 
     >>> question = {"type": "categorical", "categories": ["yes", "no"], "epsilon": "1"}
     >>> plan_odds({"name": "one", "attributes": {"smokes": question}}, Fraction("0.75")).alone.text
@@ -69,7 +69,7 @@ def plan_odds(document: Mapping[str, Any], worst: Fraction, rounds: int = 1) -> 
     planned = _parsed(changed)
     then = scheme_odds(planned, rounds).after
     if then.worst > worst:
-        raise SchemeError(f"no epsilons were found that keep the odds of {float(worst):g}; ask fewer questions")
+        raise SchemeError(f"odds {float(worst):g}: no epsilons attain them; use fewer attributes")
     return OddsPlan(
         worst=worst,
         rounds=rounds,
@@ -84,7 +84,7 @@ def plan_odds(document: Mapping[str, Any], worst: Fraction, rounds: int = 1) -> 
 
 
 def _simple(budget: Budget) -> Budget:
-    """The logarithm of a whole number, or three digits, rounded down."""
+    """The budget itself if it is the logarithm of an integer, otherwise three digits, rounded down."""
     return budget if budget.rational == 0 and budget.ratio.denominator == 1 else _down(budget.floor)
 
 

@@ -1,13 +1,12 @@
-"""The planner: of clients, epsilon and error, the one that is missing, for one number that a scheme is to find.
+"""The planner: computes one of clients, epsilon and error from the other two, for one quantity.
 
-The error of a functional or a frequency is its standard error in the estimate of the expected aggregate (`expected_aggregate`):
-the mechanism, the estimator and the inference are the ones that a round uses, so that no formula stands here a second time.
-The error of a density is the root of its mean integrated squared error, relative to that of the density itself; no closed form
-knows what a level rule or a prior chooses, so that it is the mean over a few simulated rounds with fixed seeds.
+The error of a functional or a frequency is its standard error in the estimate from the expected aggregate
+(`expected_aggregate`), with the mechanism, estimator and inference of a round, so formulas are not repeated here.  The error of
+a density is the root of its mean integrated squared error relative to the norm of the density.  It has no closed form because
+of level rules and priors, so it is the mean over a few simulated rounds with fixed seeds.
 
-Rules.  (1) Exactly one of the three is found, from the other two.  (2) What is found is enough: the error at the clients or the
-epsilon that come back, written with three digits, is at most the one asked for.  (3) People are those that the scheme's
-population says, or assumed, and the plan names which.
+(1) Exactly one of the three is computed.  (2) The result is sufficient: with the returned clients or epsilon, rounded up to
+three digits, the error is at most the target.  (3) The population is the scheme's or an assumed one, and the plan names it.
 """
 
 from __future__ import annotations
@@ -48,16 +47,16 @@ from dpcore.rounds.planning.lower_bound import limit, of_curve
 from dpcore.rounds.planning.search import LEAST_CLIENTS, MOST_CLIENTS, WITHIN, fewest_clients, least, rounded_epsilon
 
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 100), Fraction(16)
-_ROUNDS = 12  # simulated, for the error of a density
-_BESIDE = ("client", "estimator", "level_rule", "level")  # what goes with a mechanism, beside its design's options
+_ROUNDS = 12  # simulated rounds for the error of a density
+_BESIDE = ("client", "estimator", "level_rule", "level")  # keys that depend on the mechanism, besides its own options
 
 
 @dataclass(frozen=True, eq=False)
 class Planner:
-    """A scheme as it was written, and people.
+    """A planner for a scheme and a population.
 
-    document: the TOML, decimals as texts.  people: a population; those of the scheme's name, or assumed, where None.
-    part: what the clients are worth: the share of them in a group by label, over the design effect of weights.
+    document: the TOML, decimals as texts.  population: default, that of the scheme's name, or an assumed one.
+    part: effective fraction of the clients: the share of a group by label, divided by the design effect of weights.
     """
 
     document: Mapping[str, Any]
@@ -70,17 +69,17 @@ class Planner:
     ) -> Planner:
         """Return the planner of a scheme file (a path) or TOML text (a string with a line break).
 
-        share: of the clients, in (0, 1], of a group by label.  design_effect: of weights, at least 1.  Raises SchemeError.
+        share: a group's fraction of the clients, in (0, 1].  design_effect: of weights, at least 1.  Raises SchemeError.
         """
         if not 0 < share <= 1:
-            raise SchemeError(f"share must be above 0 and at most 1, a group's part of the clients; got {share:g}")
+            raise SchemeError(f"share: a group's fraction of the clients must be above 0 and at most 1, got {share:g}")
         if not 1 <= design_effect < math.inf:
-            raise SchemeError(f"design_effect must be at least 1, as the table weights has it; got {design_effect:g}")
-        scheme = Scheme.from_toml(source)  # refuses what is no scheme, in words
+            raise SchemeError(f"design_effect: must be at least 1 (see the table weights), got {design_effect:g}")
+        scheme = Scheme.from_toml(source)  # raises for an invalid scheme
         scheme.check_asked()
         text = source if isinstance(source, str) and "\n" in source else Path(source).read_text(encoding="utf-8")
         document = tomllib.loads(text, parse_float=str)
-        document.pop("simulate", None)  # of dry runs, and no part of a redesigned scheme
+        document.pop("simulate", None)  # for dry runs only
         if population is None and (scheme.simulate or scheme.name in NAMES):
             population = default_population(scheme) if scheme.simulate else by_scheme(scheme.name)
         return cls(MappingProxyType(document), population, share / design_effect)
@@ -93,10 +92,10 @@ class Planner:
         epsilon: str | float | Fraction | Budget | None = None,
         error: float | None = None,
     ) -> Plan:
-        """Return the one of clients, epsilon and error that is not given.
+        """Return the plan with the missing one of clients, epsilon and error.
 
-        Without an error, clients and epsilon are those of the scheme where they are not given.
-        Raises SchemeError where none or two are missing, or where nothing within reach would do.
+        Without an error, the defaults of clients and epsilon are those of the scheme.
+        Raises SchemeError unless exactly one is missing, NotEstimable if the target is out of range.
         """
         self._check(aim)
         budget = None if epsilon is None else Budget.parse(epsilon)
@@ -107,23 +106,25 @@ class Planner:
             budget = budget or self._scheme.attributes[aim.attribute].budget
             forecast = self.forecast(aim, clients, budget)
             if forecast.error is None:
-                raise NotEstimable(f"{aim.quantity} of {aim.attribute} would be refused: {forecast.reason}")
+                raise NotEstimable(
+                    f"{aim.quantity} of {aim.attribute}: no estimate would be available: {forecast.reason}"
+                )
             return self._answer(aim, "error", clients, budget, forecast)
         check_positive(error=error)
         if (clients is None) == (budget is None):
             raise SchemeError(
-                "give exactly two of clients, epsilon and error, and the third is found; got "
-                + ("all three" if clients is not None else "the error alone: say how many clients, or which epsilon")
+                "clients, epsilon, error: give exactly two of them, got "
+                + ("all three" if clients is not None else "the error only; add clients or epsilon")
             )
         if budget is not None:
             clients = self._clients(aim, budget, error)
             return self._answer(aim, "clients", clients, budget, self.forecast(aim, clients, budget), error)
-        assert clients is not None  # the line above told
+        assert clients is not None  # checked above
         budget = self._epsilon(aim, clients, error)
         return self._answer(aim, "epsilon", clients, budget, self.forecast(aim, clients, budget), error)
 
     def forecast(self, aim: Aim, clients: int, budget: Budget, mechanism: str | None = None) -> Forecast:
-        """Return what so many clients' reports will say; mechanism: another one than the scheme's, by its own defaults."""
+        """Return the expected result with so many clients; mechanism: another one than the scheme's, with its defaults."""
         scheme, reports = self._redesigned(aim, clients, budget, mechanism)
         attribute = scheme.attributes[aim.attribute]
         name = attribute.mechanism.name
@@ -132,31 +133,31 @@ class Planner:
             return Forecast(mechanism=name, error=_density_error(scheme, aim.attribute, people, reports))
         try:
             estimate = pipeline.estimate(expected_aggregate(scheme, people, reports), aim.attribute)
-        except (NotEstimable, np.linalg.LinAlgError) as why:
-            return Forecast(mechanism=name, error=None, reason=str(why))
+        except (NotEstimable, np.linalg.LinAlgError) as exception:
+            return Forecast(mechanism=name, error=None, reason=str(exception))
         law = None if attribute.has_density else category_law(attribute, people)
         return _read(estimate, aim, name, law)
 
     def plan_pair(self, aim: PairAim, *, clients: int | None = None, error: float | None = None) -> PairPlan:
-        """Return the error of a number of two attributes by each way to ask, or the clients that an error needs."""
+        """Return the error of a joint functional for each design, or the clients that an error needs."""
         document = {**self.document, "clients": self._scheme.clients}
         return plan_pair(document, self._people, aim, clients=clients, error=error)
 
     # The parts of `plan`
 
     def _clients(self, aim: Aim, budget: Budget, error: float, mechanism: str | None = None) -> int:
-        """The fewest clients, to three digits."""
+        """The smallest number of clients, to three digits."""
 
-        def errs(clients: int) -> float | None:
-            return self.forecast(aim, clients, budget, mechanism).error
+        def error_of(number: int) -> float | None:
+            return self.forecast(aim, number, budget, mechanism).error
 
-        found = fewest_clients(errs, error, self._scheme.clients)
-        if found is None:
+        clients = fewest_clients(error_of, error, self._scheme.clients)
+        if clients is None:
             raise NotEstimable(
-                f"not even {MOST_CLIENTS:,} clients would bring {aim.quantity} of {aim.attribute} to {error:g} at epsilon = "
-                f"{budget.text}; raise epsilon or ask for less"
+                f"{aim.quantity} of {aim.attribute}: an error of {error:g} at epsilon = {budget.text} needs more than "
+                f"{MOST_CLIENTS:,} clients; use a larger epsilon or a larger error"
             )
-        return found
+        return clients
 
     def _epsilon(self, aim: Aim, clients: int, error: float, mechanism: str | None = None) -> Budget:
         """The smallest epsilon, to three digits."""
@@ -166,30 +167,33 @@ class Planner:
         def budget(exponent: float) -> Budget:
             return min(Budget.parse(rounded_epsilon(exponent)), Budget(most), key=float)
 
-        def errs(exponent: float) -> float | None:
+        def error_of(exponent: float) -> float | None:
             return self.forecast(aim, clients, budget(exponent), mechanism).error
 
         low, high = (math.log10(float(end)) for end in (LEAST_EPSILON, most))
         start = math.log10(float(self._scheme.attributes[aim.attribute].budget))
-        exponent = least(errs, error, low=low, high=high, start=start, slope=1.0, within=WITHIN)
+        exponent = least(error_of, error, low=low, high=high, start=start, slope=1.0, within=WITHIN)
         if exponent is None:
             best = min(self._choices(aim, clients, Budget(most)), key=_size)
+            least_error = "no mechanism has an estimate"
+            if best.error is not None:
+                least_error = f"the smallest error of any mechanism is {best.error:.3g}, with {best.mechanism}"
             raise NotEstimable(
-                f"no epsilon up to {most} would bring {aim.quantity} of {aim.attribute} to {error:g} with {clients:,} "
-                f"clients; the least that any mechanism comes to is {_size(best):.3g}, {best.mechanism}"
+                f"{aim.quantity} of {aim.attribute}: an error of {error:g} with {clients:,} clients needs epsilon above "
+                f"{most}; {least_error}"
             )
         return budget(exponent)
 
     def _choices(self, aim: Aim, clients: int, budget: Budget, apart: str = "") -> list[Forecast]:
-        """What every mechanism but one would give, by its own defaults."""
+        """The forecasts of all mechanisms except `apart`, with their defaults."""
         choices = []
         for name in BY_KIND[self._scheme.attributes[aim.attribute].kind]:
             if name == apart:
                 continue
             try:
                 choices.append(self.forecast(aim, clients, budget, name))
-            except DPCoreError as why:  # this mechanism cannot keep such an epsilon
-                choices.append(Forecast(mechanism=name, error=None, reason=str(why)))
+            except DPCoreError as exception:  # this mechanism does not support this epsilon
+                choices.append(Forecast(mechanism=name, error=None, reason=str(exception)))
         return choices
 
     def _answer(
@@ -204,7 +208,7 @@ class Planner:
             needed = self._clients(aim, budget, error, name) if other else self._epsilon(aim, clients, error, name)
         attribute, promised = self._scheme.attributes[aim.attribute], self._promised(aim, budget)
         redesigned, reports = self._redesigned(aim, clients, budget, None)
-        from dpcore.audit.publication import planned  # with all that enumerates
+        from dpcore.audit.publication import planned  # a slow import
 
         return Plan(
             aim=aim,
@@ -240,7 +244,7 @@ class Planner:
         return attribute.is_numeric and attribute.missing == "category" and FREQUENCY.match(aim.quantity) is None
 
     def _one_bin(self, aim: Aim, clients: int, value: float | None, budget: Budget) -> float | None:
-        """The error of a share below a value that one bit of randomized response asks for."""
+        """The error of the proportion below a value from one bit of randomized response."""
         if aim.quantity == DENSITY or FREQUENCY.match(aim.quantity) or value is None:
             return None
         if not isinstance(parse(aim.quantity), Cdf) or not self._scheme.attributes[aim.attribute].has_density:
@@ -262,7 +266,7 @@ class Planner:
         return max(1, int(clients * self.part) // units)
 
     def _redesigned(self, aim: Aim, clients: int, budget: Budget, mechanism: str | None) -> tuple[Scheme, int]:
-        """The scheme of that attribute alone, and how many of the clients report it."""
+        """The scheme of that attribute alone, and its number of reports."""
         table = dict(self.document["attributes"][aim.attribute])
         attribute = self._scheme.attributes[aim.attribute]
         planned = clients if self._scheme.reporting == "all" else max(1, clients // len(self._scheme.attributes))
@@ -272,34 +276,34 @@ class Planner:
             table = {key: value for key, value in table.items() if key not in own} | {"mechanism": mechanism}
         elif "client" in table and is_changed:
             raise SchemeError(
-                f"attributes.{aim.attribute} has its integers fixed by a client table; plan with the scheme as it was written"
+                f"attributes.{aim.attribute}: its integers are fixed by a client table; plan with the original scheme"
             )
         table["epsilon"] = budget.text
         document = {"name": self._scheme.name, "clients": planned, "attributes": {aim.attribute: table}}
         return _parsed(document), self._reports(clients)
 
     def _check(self, aim: Aim) -> None:
-        """Raise SchemeError where the aim asks for what the attribute has not."""
+        """Raise SchemeError if the attribute does not have the quantity."""
         attributes = self._scheme.attributes
         if aim.attribute not in attributes:
-            raise SchemeError(f"the scheme has no attribute {aim.attribute!r}; it has {', '.join(attributes)}")
+            raise SchemeError(f"aim: the scheme has no attribute {aim.attribute!r}; it has {', '.join(attributes)}")
         attribute, share = attributes[aim.attribute], FREQUENCY.match(aim.quantity)
         if attribute.kind == keys.PLANE:
             raise SchemeError(
-                f"{aim.attribute} asks two numbers together; plan for what both say, such as "
+                f"{aim.attribute}: a joint attribute; plan for a joint quantity, such as "
                 f'"{", ".join(attribute.of or ())}: correlation"'
             )
         if share is not None:
             if share[1] not in attribute.categories:
                 kinds = "no categories" if attribute.has_density else f"the categories {listed(attribute.categories)}"
-                raise SchemeError(f"{aim.attribute} has {kinds}; got {aim.quantity!r}")
+                raise SchemeError(f"{aim.attribute}: has {kinds}, got {aim.quantity!r}")
         elif aim.quantity == DENSITY:
             if not attribute.has_density:
-                raise SchemeError(f"{aim.attribute} has categories and no density; ask for frequency(CATEGORY)")
+                raise SchemeError(f"{aim.attribute}: categorical, without a density; use frequency(CATEGORY)")
         else:
             functional = parse(aim.quantity)
             if not attribute.is_numeric and attribute.values is None:
-                raise SchemeError(f"the categories of {aim.attribute} have no numbers; ask for frequency(CATEGORY)")
+                raise SchemeError(f"{aim.attribute}: its categories have no numeric values; use frequency(CATEGORY)")
             bounds = float(attribute.lower), float(attribute.upper)
             reason = functional.refuses(*bounds) if attribute.has_density else functional.refuses_probabilities()
             if reason is not None:
@@ -307,7 +311,7 @@ class Planner:
 
     def _unit(self, aim: Aim) -> str:
         if aim.quantity == DENSITY:
-            return "of the density's own size"
+            return "relative to the density's norm"
         attribute = self._scheme.attributes[aim.attribute]
         is_share = FREQUENCY.match(aim.quantity) is not None
         has_unit = attribute.is_numeric and not is_share and parse(aim.quantity).unit == 1
@@ -334,7 +338,7 @@ def _read(estimate: DensityEstimate | FrequencyEstimate, aim: Aim, mechanism: st
 
 
 def _density_error(scheme: Scheme, attribute: str, people: Any, reports: int) -> float | None:
-    """The root of the mean integrated squared error over that of the density; None where no round has an estimate."""
+    """The root mean integrated squared error relative to the density's norm; None if no round has an estimate."""
     described = scheme.attributes[attribute]
     lower, upper = float(described.lower), float(described.upper)
     cells = 1 << 10

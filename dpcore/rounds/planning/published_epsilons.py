@@ -1,4 +1,4 @@
-"""The epsilons that others have published, as the slides of [Szabo2024] list them."""
+"""Epsilons of published deployments, from the slides of [Szabo2024]."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Published:
-    """Who promises what; low and high: epsilons, natural-log units.  delta: the largest that goes with them, 0 for none.
+    """A deployment; low and high: epsilons, natural-log units.  delta: the largest one, 0 for none.
 
-    trust: 'local' where people's own devices add the noise, 'central' where a curator does.
+    trust: 'local' if devices add the noise, 'central' if a curator does.
     """
 
     who: str

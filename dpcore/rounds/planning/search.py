@@ -1,4 +1,4 @@
-"""The least number that is enough: a search on logarithms, and numbers with three digits, rounded up."""
+"""Search for the smallest sufficient number on a logarithmic scale, and rounding up to three digits."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from decimal import ROUND_CEILING, Decimal
 from dpcore.protocol.syntax import keys
 
 LEAST_CLIENTS, MOST_CLIENTS = 100, keys.CLIENTS.most
-WITHIN = 2e-3  # of log10: three digits
+WITHIN = 2e-3  # tolerance of log10, for three digits
 _DIGITS = 3
-_STEP = 0.5  # where an error is refused and says nothing of how far it is off
+_STEP = 0.5  # step of the exponent if no error is available
 
 
 def least(
@@ -24,10 +24,10 @@ def least(
     slope: float,
     within: float,
 ) -> float | None:
-    """Return an exponent x at which error(x) <= wanted and below which, by `within`, it is not; None where none is.
+    """Return an exponent x with error(x) <= wanted, smallest up to `within`; None if there is none.
 
-    error: of 10^x clients or of epsilon = 10^x, falling about as 10^{-slope x}; None where it is refused.
-    low, high: the exponents there are; low itself is returned where it is enough.
+    error: for 10^x clients or epsilon = 10^x, approximately proportional to 10^{-slope x}; None if not available.
+    low, high: range of exponents; low is returned if it suffices.
 
     >>> round(least(lambda x: 10 ** (-x / 2), 0.01, low=0, high=9, start=3, slope=0.5, within=1e-3), 2)
     4.0
@@ -51,7 +51,7 @@ def least(
 
 
 def _next(gaps: dict[float, float], bad: float, good: float, slope: float, within: float) -> float:
-    """Where to look: on the line through both ends, or from one along the slope; a little beyond, to close the bracket."""
+    """Next point: by linear interpolation between both ends, or by the slope from one end, shifted to close the bracket."""
     if bad not in gaps:
         return max(bad, good + gaps[good] / slope - within / 2)
     if good not in gaps:
@@ -66,9 +66,9 @@ def _next(gaps: dict[float, float], bad: float, good: float, slope: float, withi
 
 
 def fewest_clients(error: Callable[[int], float | None], wanted: float, start: int) -> int | None:
-    """Return the fewest clients, to three digits, whose error is at most the one wanted; None where none of them is enough.
+    """Return the smallest number of clients, to three digits, with an error of at most `wanted`; None if there is none.
 
-    start: how many are tried first.
+    start: the number that is tried first.
     """
     exponent = least(
         lambda x: error(rounded_clients(x)),

@@ -1,4 +1,4 @@
-"""The second step: files of reports become exact sums, file by file, and the sums one."""
+"""The second step: sums of each file of reports, and their merged total."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from dpcore.rounds.steps.collected_files import left_out_of, positions
 
 @step("aggregate")
 def aggregate_file(run: Run, reports: Path) -> Path:
-    """Aggregate one file of reports, with what its collector refused, and return the file of the aggregate.
+    """Aggregate one file of reports, with the counts of rejected reports, and return the file of the aggregate.
 
-    Where landing has deleted the reports, the aggregate that was made of them stands.
+    If landing has deleted the reports, the existing aggregate is used.
     """
     scheme, path = run.scheme, run.part(reports)
     try:
         without = left_out_of(run).get(reports, {})
         aggregate = pipeline.aggregate_parts(scheme, wire.read_parts(reports, scheme, without=positions(without)))
-        rejected = Counter(wire.read_refused(reports, scheme)) + Counter({why: len(at) for why, at in without.items()})
-        examples = {why: at[0] for why, at in without.items()}
+        excluded = Counter({reason: len(at) for reason, at in without.items()})
+        rejected = Counter(wire.read_refused(reports, scheme)) + excluded
+        examples = {reason: at[0] for reason, at in without.items()}
         wire.write_aggregate(
             path, aggregate.merge(replace(Aggregate.zero(scheme), rejected=dict(rejected), examples=examples))
         )
@@ -37,13 +38,13 @@ def aggregate_file(run: Run, reports: Path) -> Path:
 
 @step("merge")
 def merge(run: Run, parts: list[Path]) -> Path:
-    """Merge the parts' aggregates, each once, and return the file of the whole."""
+    """Merge the distinct aggregates of all parts and return the file of the total."""
     return _merge(run, parts, run.aggregate)
 
 
 @step("merge")
 def merge_some(run: Run, parts: list[Path]) -> Path:
-    """Merge some of the parts' aggregates, each once, and return the file of their sum, which may be merged further."""
+    """Merge the distinct aggregates of some parts and return the file of their sum, for another merge."""
     named = hashlib.sha256("\n".join(sorted(part.name for part in parts)).encode()).hexdigest()[:16]
     return _merge(run, parts, run.folder / "merged" / f"{named}.parquet")
 

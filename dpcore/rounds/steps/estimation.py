@@ -1,4 +1,4 @@
-"""The third step: the sums become every number of the round, as the tables that are to land."""
+"""The third step: estimates from the sums, as tables to land."""
 
 from __future__ import annotations
 
@@ -22,60 +22,59 @@ from dpcore.rounds.steps.collected_files import collected, left_out_of, position
 def estimate(run: Run) -> Path:
     """Estimate everything from the merged aggregate and return the folder of the tables to land.
 
-    Raises TooFewClients where the round waits, NotEstimable where nothing was accepted.
+    Raises TooFewClients if the round is held back, NotEstimable if no report was accepted.
     """
     plan, scheme = run.plan, run.scheme
-    if said := minimum_clients.reason(run):
-        raise TooFewClients(said)
+    if reason := minimum_clients.reason(run):
+        raise TooFewClients(reason)
     aggregate = wire.read_aggregate(run.aggregate, scheme)
     if aggregate.is_empty:
-        raise NotEstimable(f"no report of round {plan.round} was accepted; nothing can be estimated")
+        raise NotEstimable(f"round {plan.round}: no report was accepted, so nothing can be estimated")
     people = run.respondents if plan.source == "simulated" else None
-    found = pipeline.estimate_all(
-        aggregate, plan.min_clients, population_margins.of(run), hide_labels=_told_before(run, aggregate)
+    estimates = pipeline.estimate_all(
+        aggregate, plan.min_clients, population_margins.of_run(run), hide_labels=_label_restriction(run, aggregate)
     )
-    parts = sorted(
-        (run.folder / "aggregates").glob("*.parquet")
-    )  # as they came: a file, or a shard of simulated people
+    # In order of arrival: one part for each file, or for each shard of simulated clients.
+    parts = sorted((run.folder / "aggregates").glob("*.parquet"))
     batches = [wire.read_aggregate(part, scheme) for part in parts]
-    tables = tables_of(found, people, plan.is_rehearsal, batches)
-    tables["comparisons"] = comparisons.between_groups(found, plan.run_id)
-    if known := _known(run):
-        tables["budgets"] = spending.with_token_charges(tables["budgets"], known)
-    tables |= publication.beside(tables, publication.revealed(run, aggregate, batches, known))
+    tables = tables_of(estimates, people, plan.is_rehearsal, batches)
+    tables["comparisons"] = comparisons.between_groups(estimates, plan.run_id)
+    if charges := _token_charges(run):
+        tables["budgets"] = spending.with_token_charges(tables["budgets"], charges)
+    tables |= publication.with_central_epsilon(tables, publication.revealed(run, aggregate, batches, charges))
     if plan.after is not None:
-        from dpcore.rounds import follow_up  # few rounds follow another
+        from dpcore.rounds import follow_up  # needed for few rounds
 
-        tables = follow_up.beside(tables, run, aggregate, people)
+        tables = follow_up.with_both_rounds(tables, run, aggregate, people)
     for name, frame in tables.items():
         wire.write_whole(run.tables_folder / f"{name}.parquet", frame.to_parquet, private=True)
     counts = {
         "accepted": aggregate.n,
         "rejected": sum(aggregate.rejected.values()),
-        "started_at": plan.started_at,  # of this go: another may prepare the same run before it lands
+        "started_at": plan.started_at,  # of this attempt: another may prepare the same run before it lands
         "finished_at": datetime.now(UTC).isoformat(),
         "flow_run_id": plan.flow_run_id,
     }
-    run.say("tables/counts.json", counts)
+    run.write_json("tables/counts.json", counts)
     return run.tables_folder
 
 
-def _told_before(run: Run, aggregate: Aggregate) -> str:
-    """Why nothing by label may land: the round has landed of other reports, and the two together would tell few; else ''."""
+def _label_restriction(run: Run, aggregate: Aggregate) -> str:
+    """Reason why results by label may not land, or '': their difference from an earlier run would reveal few reports."""
     plan = run.plan
     if aggregate.labelled is None or not plan.min_clients:
         return ""
     before = warehouse.accepted_before(plan.warehouse, run.scheme.digest, plan.round, plan.run_id)
     if all(accepted == aggregate.n for accepted in before):
         return ""
-    return "this round landed before, of other reports, and what few of them say would be told by both (min_clients)"
+    return "the round has landed with other reports, and the difference would reveal groups below min_clients"
 
 
-def _known(run: Run) -> dict[str, spending.TokenCharges]:
-    """What is known of what clients have spent; the owner may have deleted their files since an earlier go."""
-    came = collected(run)
-    if came and all(file.exists() for file in came):
-        without = {file: positions(of) for file, of in left_out_of(run).items()}
-        counted = spending.token_charges(run.scheme, came, without)
-        run.say("spending.json", {name: asdict(each) for name, each in counted.items()})
-    return {name: spending.TokenCharges(**each) for name, each in run.said("spending.json", {}).items()}
+def _token_charges(run: Run) -> dict[str, spending.TokenCharges]:
+    """Charges by token; stored, because the files may have been deleted since an earlier attempt."""
+    files = collected(run)
+    if files and all(file.exists() for file in files):
+        without = {file: positions(reasons) for file, reasons in left_out_of(run).items()}
+        counted = spending.token_charges(run.scheme, files, without)
+        run.write_json("spending.json", {name: asdict(charges) for name, charges in counted.items()})
+    return {name: spending.TokenCharges(**charges) for name, charges in run.read_json("spending.json", {}).items()}

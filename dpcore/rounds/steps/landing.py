@@ -1,4 +1,4 @@
-"""The last steps: pictures are drawn, and everything lands in the warehouse, which compares it with the round before."""
+"""The last steps: pictures, and the landing in the warehouse, which compares the round with the previous one."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ HAS_CHARTS = find_spec("matplotlib") is not None
 
 @step("draw")
 def draw(run: Run) -> dict[str, Path]:
-    """Draw pictures of each attribute, against the truth where it is known, and return name -> file.
+    """Draw pictures of each attribute, with true values if they are known, and return name -> file.
 
-    Without the extra `charts` nothing is drawn; estimates land all the same.
+    Without the extra `charts` nothing is drawn; estimates land anyway.
     """
     if not HAS_CHARTS:
         return {}
-    from dpcore.results import plots  # matplotlib, which only this step needs: Dask's workers draw nothing
+    from dpcore.results import plots  # only this step needs matplotlib; Dask's workers do not
 
     plan, tables = run.plan, run.tables()
     figures = wire.location(plan.figures)
     drawn = {}
     for name, attribute in run.scheme.attributes.items():
-        made = plots.attribute_pictures(name, tables, attribute.unit, run_id=plan.run_id)
-        for picture, content in made.items():
+        pictures = plots.attribute_pictures(name, tables, attribute.unit, run_id=plan.run_id)
+        for picture, content in pictures.items():
             drawn[picture] = figures / f"{picture}.png"
             wire.write_bytes(drawn[picture], content)
     if "associations" in tables:
@@ -54,15 +54,15 @@ def draw(run: Run) -> dict[str, Path]:
 
 @step("land")
 def land(run: Run) -> Path:
-    """Land a run's tables, in one transaction, and return the warehouse's file; landing again replaces its rows with the same.
+    """Land a run's tables in one transaction and return the warehouse's file; landing again writes the same rows.
 
-    What changed is drawn: of this round, and of the one after it.  The reports are deleted unless the plan keeps them.
-    Their collector, if it has sealed into the folder that was collected, is told.
+    Pictures of changes are drawn for this round and the next one.  The reports are deleted unless the plan keeps them.
+    The round is closed in a folder of collected reports, for the collector.
     """
     plan = run.plan
     check_not_overtaken(run)
     tables = run.tables()
-    # An older ldpflow compared and judged before it landed; here the landing does both.
+    # Older versions made comparisons and these checks before the landing; now they are part of it.
     tables["comparisons"] = tables["comparisons"].query("other_run_id == @plan.run_id")
     judged = tables["checks"]["name"].str.startswith(("quality(", "drift("))
     tables["checks"] = pd.concat([tables["checks"][~judged], table_quality.verdicts(tables)], ignore_index=True)
@@ -78,23 +78,23 @@ def land(run: Run) -> Path:
     drawn = [_draw_changes(file, identifier, previous, run.scheme) for identifier, previous in compared.items()]
     if any(len(frame) for frame in drawn):
         warehouse.add_figures(file, pd.concat(drawn, ignore_index=True))
-    if plan.again and not plan.is_trial:  # said once: who estimates it later does not take the round back from another
+    if plan.again and not plan.is_trial:  # valid once: a later `estimate` must not replace a newer run of the round
         Run(run.folder, replace(Run.at(run.folder).plan, again=False)).keep()
-    if plan.is_rehearsal:  # tables that nobody else is to see
-        for each in run.folder.glob(f"{Path(warehouse.REHEARSAL).stem}*"):
-            each.chmod(0o600)
+    if plan.is_rehearsal:  # tables for the owner only
+        for database in run.folder.glob(f"{Path(warehouse.REHEARSAL).stem}*"):
+            database.chmod(0o600)
     if plan.source == "reports":
         inbox.close(wire.location(plan.input), plan.round)
-    if not plan.keep_reports:  # the run's own; a folder that was collected is its owner's
+    if not plan.keep_reports:  # only the run's own reports, not a folder of collected ones
         wire.remove_folder(run.folder / "reports")
     share(run)
     return file
 
 
 def share(run: Run) -> None:
-    """Put the warehouse's published copy among the runs' files where these are elsewhere, for whoever reads there.
+    """Copy the warehouse's published copy to the data folder if that is an object store, for readers there.
 
-    One landing at a time: what is put last was made last.  Raises OSError where the store does not take it.
+    A lock ensures that the last copy is the newest.  Raises OSError if the store rejects it.
     """
     copy, waits = warehouse.published(run.plan.warehouse), f"the copy of {run.plan.warehouse} at {run.data}"
     if not wire.is_here(run.data) and copy.exists():
@@ -103,19 +103,19 @@ def share(run: Run) -> None:
 
 
 def land_failure(run: Run) -> None:
-    """Land that a run failed: one row of `runs`, and nothing else."""
+    """Land a failed run: one row of `runs`."""
     started = datetime.fromisoformat(run.plan.started_at)
     warehouse.land_failure(run.plan.warehouse, replace(row_of(run), started_at=started, finished_at=datetime.now(UTC)))
     share(run)
 
 
 def row_of(run: Run, *, clients: int | None = None) -> warehouse.RunRow:
-    """Return the run's row of `runs`; a rehearsal's seed is not landed.
+    """Return the run's row of `runs`, without the seed of a dry run.
 
-    clients: of a run that waits, how many came; what it has accepted is then not said.
+    clients: number of clients of a run that is held back; the accepted reports are then null.
     """
     plan, scheme = run.plan, run.scheme
-    counts: dict[str, Any] = {} if clients is not None else run.said("tables/counts.json", {})
+    counts: dict[str, Any] = {} if clients is not None else run.read_json("tables/counts.json", {})
     total = counts.get("accepted", 0) + counts.get("rejected", 0)
     return warehouse.RunRow(
         run_id=plan.run_id,
@@ -138,18 +138,18 @@ def row_of(run: Run, *, clients: int | None = None) -> warehouse.RunRow:
 
 
 def _draw_changes(file: Path, run_id: str, previous: str, scheme: Scheme) -> pd.DataFrame:
-    """Draw what has changed in a landed round since the round before it, as the warehouse compares them; rows of `figures`."""
+    """Draw the changes of a landed round since the previous round and return the rows of `figures`."""
     drawn = warehouse.query(file, f"select path from figures where run_id = '{run_id}' limit 1")
     if drawn.empty or not HAS_CHARTS:
-        return drawn.head(0)  # its pictures were not drawn, or are deleted
+        return drawn.head(0)  # the run has no pictures, or they were deleted
     from dpcore.results import plots
 
     rows = warehouse.query(file, f"from comparisons where run_id = '{run_id}' and other_run_id <> run_id")
-    made: dict[str, bytes] = {}
+    pictures: dict[str, bytes] = {}
     for name, attribute in scheme.attributes.items():
-        of = rows[rows["attribute"] == name]
-        made |= plots.difference_pictures(name, of, unit=attribute.unit, previous=previous, run_id=run_id)
-    paths = {name: wire.location(drawn["path"].iloc[0]).with_name(f"{name}.png") for name in made}
-    for name, content in made.items():
+        own = rows[rows["attribute"] == name]
+        pictures |= plots.difference_pictures(name, own, unit=attribute.unit, previous=previous, run_id=run_id)
+    paths = {name: wire.location(drawn["path"].iloc[0]).with_name(f"{name}.png") for name in pictures}
+    for name, content in pictures.items():
         wire.write_bytes(paths[name], content)
     return pd.DataFrame({"run_id": run_id, "name": list(paths), "path": [str(path) for path in paths.values()]})

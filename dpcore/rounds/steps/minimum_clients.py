@@ -1,4 +1,4 @@
-"""Whether a round has people enough; one that has not waits, and nothing of it lands but that it waits."""
+"""The minimum number of clients of a round; with fewer it is held back, and only its state lands."""
 
 from __future__ import annotations
 
@@ -11,42 +11,41 @@ from dpcore.rounds.steps.landing import row_of, share
 
 
 def reason(run: Run) -> str:
-    """Return why a run waits, '' where it has clients enough.
+    """Return why a run is held back, '' if it has enough clients.
 
-    Asked before anybody is privatized and once the aggregate is there: reports that were refused are no clients.
+    It is checked before the first record is privatized, and again with the aggregate, without rejected reports.
     """
     plan = run.plan
     if not plan.min_clients:
         return ""
     n, asked = _clients(run)
     if n >= plan.min_clients or warehouse.stands(plan.warehouse, plan.run_id):
-        return ""  # or it has landed with fewer, as somebody asked
-    came = f"{n:,} clients came" if not asked else f"{n:,} clients were asked for {asked}"
-    came += _refusals(run)
+        return ""  # or it has landed with fewer, with an earlier --min-clients
+    count = f"{n:,} clients" if not asked else f"{n:,} clients for {asked}"
     return (
-        f"round {plan.round} waits: {came}, {plan.min_clients:,} are needed; nothing has landed and the reports are kept: run "
-        "it again when more have come, let the next round take them, or ask for fewer (--min-clients)"
+        f"round {plan.round}: held back with {count}{_refusals(run)}, {plan.min_clients:,} are needed; nothing has landed and "
+        "the reports are kept: run it again with more, leave them to the next round, or set a smaller --min-clients"
     )
 
 
 @step("wait")
 def wait(run: Run) -> None:
-    """Land that a run waits."""
+    """Land the state of a run that is held back."""
     warehouse.land_waiting(run.plan.warehouse, row_of(run, clients=_clients(run)[0]))
     share(run)
 
 
 def _refusals(run: Run) -> str:
-    """How many reports were refused, by reason, as the end of a clause; '' before they have been aggregated, and for none."""
+    """The numbers of rejected reports by reason, as the end of a clause; '' before aggregation, and for none."""
     if not run.aggregate.exists():
         return ""
     rejected = wire.read_aggregate(run.aggregate, run.scheme).rejected
     reasons = ", ".join(f"{reason}: {count:,}" for reason, count in sorted(rejected.items()))
-    return f" ({sum(rejected.values()):,} reports were refused, {reasons})" if rejected else ""
+    return f" ({sum(rejected.values()):,} reports were rejected, {reasons})" if rejected else ""
 
 
 def _clients(run: Run) -> tuple[int, str]:
-    """How many clients a run has, as far as is known; where each reported one thing, the fewest of one, and which."""
+    """Number of clients; with one attribute per client, the smallest number for an attribute, and its name."""
     if run.aggregate.exists():
         scheme = run.scheme
         aggregate = wire.read_aggregate(run.aggregate, scheme)
@@ -57,7 +56,7 @@ def _clients(run: Run) -> tuple[int, str]:
         n = 0
         records = wire.location(run.plan.input)
         for block in populations.read_blocks(records, run.scheme, size=BLOCK, dialect=run.plan.dialect):
-            run.scheme.encode(block, n)  # a bad record is told before it is told that they are few
+            run.scheme.encode(block, n)  # an invalid record is reported before a small number of clients
             n += len(block)
             if n >= run.plan.min_clients:
                 break

@@ -1,6 +1,6 @@
-"""Before the first step: everything that can be checked is, and a run's folder is made, with its plan in it.
+"""Before the first step: all checks, and a run's folder with its plan.
 
-What cannot be carried out is refused with nothing written; that real people are asked is written down before they are.
+A round that cannot be run is rejected with nothing written.  Charges of real clients are written before they are asked.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from dpcore.rounds.settings import Round
 from dpcore.rounds.steps import collected_files
 from dpcore.rounds.steps.privatization import charge
 
-_SAME = 1e-9  # by which two shares of a population may differ
+_SAME = 1e-9  # tolerance for equality of two population shares
 
 
 @dataclass(frozen=True, kw_only=True)
 class Named:
-    """A round as it is asked for: whose it is, what it is called, and where it lands unless it is a rehearsal."""
+    """A requested round: its options, source, name, and warehouse (unless it is a dry run)."""
 
     asked: Round
     scheme: Scheme
@@ -42,16 +42,16 @@ class Named:
     is_rehearsal: bool
 
 
-def named(scheme: Path, *, round_: str | None = None, day: str | None = None, **told: Any) -> Named:
-    """Return the round that `prepare` would make of the same arguments; raises SchemeError."""
-    asked = Round(**told)
+def named(scheme: Path, *, round_: str | None = None, day: str | None = None, **options: Any) -> Named:
+    """Return the round that `prepare` would prepare with the same parameters; raises SchemeError."""
+    asked = Round(**options)
     data, records, reports = wire.location(asked.data), asked.records, asked.reports
     if asked.warehouse is None and not wire.is_here(data):
-        raise SchemeError(f"the warehouse is a file of this machine; with data at {data}, name it with --warehouse")
+        raise SchemeError(f"data {data}: the warehouse must be a local file; name it with --warehouse")
     parsed = Scheme.from_toml(scheme)
     check_estimates(parsed)
     if records is not None and reports is not None:
-        raise SchemeError("a round is of records or of reports that clients sent, got both; leave one out")
+        raise SchemeError("records and reports: a round uses only one of them; omit the other")
     source = "records" if records is not None else "reports" if reports is not None else "simulated"
     day = day or today()
     own = round_of(day, clients=asked.clients, seed=asked.seed, records=records, reports=reports)
@@ -76,63 +76,61 @@ def prepare(
     round_: str | None = None,
     day: str | None = None,
     flow_run_id: str | None = None,
-    **told: Any,
+    **options: Any,
 ) -> Run:
-    """Check everything that can be checked before work starts, and return the run.
+    """Make all checks that are possible before work starts, and return the run.
 
-    round_: as `round_of` says where None; day: the day's round, today's where None.
-    told: as `settings.Round` declares it.  data, records, reports: folders and files of this machine or URLs that fsspec knows;
-    the warehouse is here.
-    seed: with records a rehearsal, of which the warehouse is a file in the run's folder; no file ever holds it.
+    round_: default from `round_of`; day: of the round, default today.
+    options: those of `settings.Round`.  data, records, reports: local folders and files, or URLs for fsspec; the warehouse is
+    local.  seed: with records, a dry run with a warehouse in the run's folder; this seed is never stored.
     Raises SchemeError, InvalidRecord, InvalidReport, or AlreadyLanded, with nothing written.
     """
-    it = named(scheme, round_=round_, day=day, **told)
-    asked, parsed, round_, source, data = it.asked, it.scheme, it.round, it.source, it.data
+    request = named(scheme, round_=round_, day=day, **options)
+    asked, parsed, round_, source, data = request.asked, request.scheme, request.round, request.source, request.data
     records, reports = (None if path is None else wire.location(path) for path in (asked.records, asked.reports))
     like = None if asked.like is None else wire.location(asked.like)
     clients, seed, min_clients = asked.clients, asked.seed, asked.min_clients
-    is_trial, is_rehearsal, landing = it.is_trial, it.is_rehearsal, it.landing
+    is_trial, is_rehearsal, landing = request.is_trial, request.is_rehearsal, request.landing
     if is_rehearsal:
         _check_rehearsal(source, flow_run_id, data, asked.warehouse)
     if source == "simulated":
         if like is not None or parsed.simulate:
-            populations.respondents_of(parsed, like, asked.dialect)  # refuses what states no respondents
+            populations.respondents_of(parsed, like, asked.dialect)  # raises if no respondents are defined
         if parsed.name not in populations.NAMES and clients is seed is None:
             raise SchemeError(
-                f"scheme {parsed.name!r}: say whose answers: --records FILE, --reports FOLDER, or --clients N for a dry run"
+                f"scheme {parsed.name!r}: no source; add --records FILE, --reports FOLDER, or --clients N for a dry run"
             )
         clients = parsed.clients if clients is None else clients
         seed = seed_of(round_) if seed is None else seed
     elif like is not None:
-        raise SchemeError(f"like is for simulated respondents, got {source}; leave one out")
+        raise SchemeError(f"like: only for simulated respondents, got {source}; omit one of them")
     elif clients is not None:
-        raise SchemeError(f"clients is for simulated people; with {source}, every one of them is one client")
+        raise SchemeError(f"clients: only for simulated clients, got {source}; omit one of them")
     if records is not None:
         parsed.check_asked()
-        next(
-            populations.read_blocks(records, parsed, dialect=asked.dialect)
-        )  # refuses what is not a file of the scheme's columns
+        next(populations.read_blocks(records, parsed, dialect=asked.dialect))  # raises if a column is missing
     if asked.margins is not None:
-        known = population_margins.read(wire.location(asked.margins), parsed).by_category()
+        shares = population_margins.read(wire.location(asked.margins), parsed).by_category()
         before = warehouse.population_before(landing, parsed.digest, round_) if source != "simulated" else {}
-        if any(abs(share - known.get(of, -1.0)) > _SAME for of, share in before.items()):
+        if any(abs(share - shares.get(category, -1.0)) > _SAME for category, share in before.items()):
             raise SchemeError(
-                f"round {round_} was weighted by other totals before, and both may tell what few reports say; keep those"
+                f"round {round_}: it was weighted by other totals before, and the difference could reveal small groups; "
+                "use the earlier totals"
             )
     if asked.after is not None:
-        from dpcore.rounds import follow_up  # with all that estimates
+        from dpcore.rounds import follow_up  # a slow import
 
         follow_up.check_after(parsed, asked.after, Path(landing), source, seed)
     if min_clients is None:
         min_clients = 0 if source == "simulated" else MIN_CLIENTS
-    came = None if reports is None else collected_files.due(parsed, round_, reports, landing, data, again=asked.again)
-    if came is not None:
-        salt = came.salt
-    elif source == "simulated":  # a smaller round is another run
+    due = None if reports is None else collected_files.due(parsed, round_, reports, landing, data, again=asked.again)
+    if due is not None:
+        salt = due.salt
+    elif source == "simulated":  # a round with another number of clients is another run
         salt = f"{seed} {clients}" if clients != parsed.clients else str(seed)
         if like is not None or parsed.simulate:
             salt += f" {like} {json.dumps(dict(parsed.simulate), sort_keys=True)}"
-    else:  # not of a rehearsal's seed: the run_id would give it away, and two rehearsals would share shards
+    else:  # not the seed of a dry run: the run_id would reveal it, and two dry runs would share files
         salt = flow_run_id or secrets.token_hex(16)
     run_id = warehouse.run_id(parsed.digest, round_, salt)
     folder = (data / "runs" / run_id).absolute()
@@ -164,15 +162,15 @@ def prepare(
         },
     )
     run = Run(folder, plan, rehearsal_seed=seed if is_rehearsal else None)
-    with warehouse.open_for_writing(landing) as connection:  # what is no warehouse is refused before anyone reports
+    with warehouse.open_for_writing(landing) as connection:  # rejects another file before any client reports
         warehouse.check_free(connection, _claim(plan, parsed))
     _make(folder)
     wire.write_bytes(folder / "scheme.toml", parsed.text.encode(), private=True)
     if asked.margins is not None:
         wire.write_bytes(folder / population_margins.FILE, wire.location(asked.margins).read_bytes(), private=True)
-    if came is not None:
-        collected_files.take(run, came)
-        charge(run, {batch.file: batch.sent_for or round_ for batch in came.batches})
+    if due is not None:
+        collected_files.take(run, due)
+        charge(run, {batch.file: batch.sent_for or round_ for batch in due.batches})
     run.keep()
     return run
 
@@ -180,24 +178,23 @@ def prepare(
 def _check_rehearsal(source: str, flow_run_id: str | None, data: Path, warehouse_file: Path | None) -> None:
     if source != "records" or flow_run_id is not None:
         raise SchemeError(
-            "a seed is for simulated people, or for a rehearsal of `ldpflow run --records`, which no flow is; leave it out"
+            "seed: only for simulated clients, or for a dry run of `ldpflow run --records` outside Prefect; omit it"
         )
     if warehouse_file is not None or not wire.is_here(data):
         raise SchemeError(
-            "a rehearsal lands in its own folder of this machine and nowhere else; leave the warehouse out, and let data be a "
-            "folder"
+            "seed: a dry run on real records lands in its own local folder; omit the warehouse, and use a local folder for data"
         )
 
 
 def _make(folder: Path) -> None:
-    """Make a run's folder, into which its owner alone can look; pictures and the warehouse, beside it, are for others, too."""
+    """Create a run's folder with access for its owner only; pictures and the warehouse are outside, for other users."""
     runs = folder.parent
     if not wire.is_here(folder):
         return
     runs.parent.mkdir(parents=True, exist_ok=True)
-    for made in (runs, folder):
-        wire.private_folder(made)
-    if folder.stat().st_mode & 0o077:  # an older ldpflow made it
+    for path in (runs, folder):
+        wire.private_folder(path)
+    if folder.stat().st_mode & 0o077:  # created by an older version
         folder.chmod(0o700)
 
 

@@ -1,4 +1,4 @@
-"""The first step: people become reports, each once.  Real people are charged before the first is asked."""
+"""The first step: one report per record.  Real clients are charged before the first record is privatized."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SHARD_BLOCKS = 2  # 131,072 clients: seconds of work, and at most a few hundred 
 
 
 def shards(run: Run) -> range:
-    """Return the numbers of a simulated round's shards."""
+    """Return the indices of a simulated round's shards."""
     blocks = len(block_sizes(run.plan.clients))
     return range(-(-blocks // SHARD_BLOCKS))
 
 
 @step("privatize")
 def privatize_shard(run: Run, shard: int) -> Path:
-    """Simulate a shard's people, let each privatize its record, and return the file of their reports."""
+    """Simulate the clients of a shard, privatize their records, and return the file of their reports."""
     path = run.reports(shard)
     if not path.exists():
         keep_memory()
@@ -42,16 +42,16 @@ def privatize_shard(run: Run, shard: int) -> Path:
 
 @step("privatize")
 def privatize_records(run: Run) -> list[Path]:
-    """Privatize a file of real records, each once, and return the files of their reports.
+    """Privatize each record of a file once and return the files of their reports.
 
-    Every record is checked before the first is privatized, so that a bad one leaves nothing half-made; and what their people
-    spend is in the warehouse before that.
+    All records are checked before the first is privatized, so that an invalid one leaves no partial result.  The charges are
+    written to the warehouse before that.
     """
     scheme, is_rehearsal = run.scheme, run.plan.is_rehearsal
     if is_rehearsal != (run.rehearsal_seed is not None):
-        raise SchemeError("a rehearsal is carried out by the command that was given its seed, and nothing else has one")
+        raise SchemeError("dry run: only the command with the seed can run it, and only a dry run has a seed")
     if run.privatized.exists():
-        return [wire.location(path) for path in run.said(run.privatized.name)]
+        return [wire.location(path) for path in run.read_json(run.privatized.name)]
     keep_memory()
     records = wire.location(run.plan.input)
     n = 0
@@ -59,7 +59,7 @@ def privatize_records(run: Run) -> list[Path]:
         scheme.encode(block, n)
         n += len(block)
     if n == 0:
-        raise InvalidRecord(f"{records} holds no records; nothing was privatized")
+        raise InvalidRecord(f"{records}: no records; nothing was privatized")
     if not is_rehearsal:
         charge(run, {run.plan.run_id: run.plan.round})
     paths, random = [], run.random
@@ -67,15 +67,15 @@ def privatize_records(run: Run) -> list[Path]:
         path = run.reports(index)
         if not path.exists():
             reports = privatization.privatize(scheme, block, random, index)
-            # Ids sort a file, so that none has the order of the records; a rehearsal's noise can be undone all the same.
+            # Sorting by random ids removes the order of the records; a dry run gives no privacy, so it needs no ids.
             wire.write_reports(path, scheme, reports if is_rehearsal else with_ids(reports, secure()))
         paths.append(path)
-    run.say(run.privatized.name, [str(path) for path in paths])
+    run.write_json(run.privatized.name, [str(path) for path in paths])
     return paths
 
 
 def charge(run: Run, drawings: Mapping[str, str]) -> None:
-    """Write down that real people are asked, before anything is drawn; drawings: name -> the round it is drawn for."""
+    """Write the charges of real clients before noise is drawn; drawings: name -> round that it is for."""
     scheme = run.scheme
     asked: list[tuple[str, float, float, int | None]] = [("", scheme.epsilon, float(scheme.delta), None)]
     for name, attribute in scheme.attributes.items():

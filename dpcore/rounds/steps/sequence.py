@@ -1,8 +1,8 @@
-"""The order of a round's steps, said once: the command carries it out, and so do the flows, profiles and tests.
+"""The order of a round's steps, for the command, flows, profiles and tests.
 
     prepare -> privatize -> aggregate -> merge -> estimate -> draw -> land
 
-Who carries a step out are `Hands`: `Here` is this process; the flows' own make every step a task of Prefect.
+`Hands` execute the steps: `Here` in this process, those of the flows as Prefect tasks.
 """
 
 from __future__ import annotations
@@ -18,103 +18,103 @@ from dpcore.rounds.defaults import WORKERS
 from dpcore.rounds.run import Run
 from dpcore.rounds.steps import aggregation, collected_files, estimation, landing, minimum_clients, privatization
 
-Work = Callable[..., Any]  # a step, of the run first
-# What is done, and how many pieces it has if that is known, to a context that takes how many are done.
-Tell = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
+Work = Callable[..., Any]  # a step, with the run as its first parameter
+# (description, number of items or None) -> context manager of a function that takes the number of completed items
+Progress = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
 
 
 class Hands(Protocol):
-    """What carries steps out, each a function of the run first."""
+    """An executor of steps, which are functions with the run as their first parameter."""
 
-    def one(self, step: Work, run: Run, *given: Any) -> Any:
-        """Carry a step out and return what it made."""
+    def one(self, step: Work, run: Run, *arguments: Any) -> Any:
+        """Execute a step and return its result."""
 
-    def each(self, steps: Sequence[Work], run: Run, items: Sequence[Any]) -> list[Path]:
-        """Carry steps out for each item, one fed with what the one before made, and return what the last made, in order."""
+    def map(self, steps: Sequence[Work], run: Run, items: Sequence[Any]) -> list[Path]:
+        """Apply the chain of steps to each item and return the results in order."""
 
 
 def privatize(run: Run, hands: Hands) -> list[Path]:
-    """Let the people of a run report, simulated ones or those of a file of records, and return the files of their reports."""
+    """Privatize the records or simulated clients of a run and return the files of their reports."""
     if run.plan.source == "records":
-        _wait_for_more(run, hands)  # before anybody is asked
+        _require_clients(run, hands)  # before any record is privatized
         return hands.one(privatization.privatize_records, run)
-    return hands.each([privatization.privatize_shard], run, privatization.shards(run))
+    return hands.map([privatization.privatize_shard], run, privatization.shards(run))
 
 
 def collect(run: Run, hands: Hands) -> None:
-    """Let the people of a run report, and sum their reports up.  Raises TooFewClients where they are too few: it waits."""
+    """Collect and aggregate the reports of a run.  Raises TooFewClients if the round is held back."""
     _gather(run, hands)
-    _wait_for_more(run, hands)
+    _require_clients(run, hands)
 
 
 def _gather(run: Run, hands: Hands) -> None:
     if run.plan.source == "simulated":
-        _wait_for_more(run, hands)
-        parts = hands.each([privatization.privatize_shard, aggregation.aggregate_file], run, privatization.shards(run))
+        _require_clients(run, hands)
+        parts = hands.map([privatization.privatize_shard, aggregation.aggregate_file], run, privatization.shards(run))
     else:
         files = privatize(run, hands) if run.plan.source == "records" else collected_files.collected(run)
-        parts = hands.each([aggregation.aggregate_file], run, files)
+        parts = hands.map([aggregation.aggregate_file], run, files)
     hands.one(aggregation.merge, run, parts)
 
 
 def estimate(run: Run, hands: Hands) -> None:
-    """Estimate what was collected, draw it, and land it.  Raises TooFewClients where it is too few: the run waits."""
-    _wait_for_more(run, hands)
+    """Estimate, draw and land a collected round.  Raises TooFewClients if the round is held back."""
+    _require_clients(run, hands)
     hands.one(estimation.estimate, run)
     hands.one(landing.draw, run)
     hands.one(landing.land, run)
 
 
 def carry_out(run: Run, hands: Hands) -> None:
-    """Carry out a whole round that has been prepared, to its landing.  Raises TooFewClients where it waits."""
+    """Run all steps of a prepared round.  Raises TooFewClients if the round is held back."""
     _gather(run, hands)
     estimate(run, hands)
 
 
-def _wait_for_more(run: Run, hands: Hands) -> None:
-    if run.plan.min_clients and (said := hands.one(minimum_clients.reason, run)):
+def _require_clients(run: Run, hands: Hands) -> None:
+    if run.plan.min_clients and (reason := hands.one(minimum_clients.reason, run)):
         hands.one(minimum_clients.wait, run)
-        raise TooFewClients(said)
+        raise TooFewClients(reason)
 
 
 @contextmanager
-def _silently(_what: str, _total: int | None) -> Iterator[Callable[[int], None]]:
+def _silently(_description: str, _total: int | None) -> Iterator[Callable[[int], None]]:
     yield lambda _done: None
 
 
 class Here:
-    """Hands of this process: pieces two at a time, everything else one after another."""
+    """Execution in this process: items two at a time, other steps one after another."""
 
-    def __init__(self, tell: Tell = _silently) -> None:
-        self._tell = tell
+    def __init__(self, progress: Progress = _silently) -> None:
+        self._progress = progress
 
-    def one(self, step: Work, run: Run, *given: Any) -> Any:
-        with self._tell(_WORDS.get(step.__name__, "estimating"), None):
-            return step(run, *given)
+    def one(self, step: Work, run: Run, *arguments: Any) -> Any:
+        with self._progress(_WORDS.get(step.__name__, "estimating"), None):
+            return step(run, *arguments)
 
-    def each(self, steps: Sequence[Work], run: Run, items: Sequence[Any]) -> list[Path]:
+    def map(self, steps: Sequence[Work], run: Run, items: Sequence[Any]) -> list[Path]:
         def chain(item: Any) -> Path:
             for step in steps:
                 item = step(run, item)
             return item
 
         with (
-            self._tell(_WORDS.get(steps[0].__name__, "").format(run.plan.clients), len(items)) as advance,
+            self._progress(_WORDS.get(steps[0].__name__, "").format(run.plan.clients), len(items)) as advance,
             ThreadPoolExecutor(WORKERS) as pool,
         ):
-            made = []
+            paths = []
             for path in pool.map(chain, items):
-                made.append(path)
+                paths.append(path)
                 advance(1)
-        return made
+        return paths
 
 
-_WORDS = {  # by the names of steps
+_WORDS = {  # step -> description
     "reason": "counting clients",
     "privatize_shard": "privatizing {:,} clients",
     "privatize_records": "privatizing records",
     "aggregate_file": "aggregating reports",
-    "merge": "adding up",
+    "merge": "merging",
     "draw": "drawing",
     "land": "landing",
 }
