@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         settings = RoundSettings(**options)
         permitted_folders.name(*(value for _, value in settings if isinstance(value, Path)))
         if not PREFECT_API_URL.value():
-            environment.settle()
+            environment.settle(PREFECT_SERVER_EPHEMERAL_ENABLED="true")
             key.ensure()  # the server that is started for it asks for one, too
         Scheme.from_toml(settings.scheme)  # a slip is told at once, not after the engine has started
         print("starting Prefect (about 15 s without a server) ...", file=sys.stderr)

@@ -40,6 +40,7 @@ _OWN = {
     "notify": str,
     "notify_as": str,
     "metrics_port": int,
+    "port": int,
     "folders": list,
     "language": str,
     "collector": dict,
@@ -55,7 +56,7 @@ class Project:
 
     options: option of its rounds -> value.  schedule: of the daily round, in cron syntax; '' for never.  time_zone: of the
     schedule.  notify: URL of a webhook; notify_as: format of its messages, one of SHAPES.  metrics_port: for Prometheus.
-    folders: additional folders that runs may use.  language: of the descriptions of odds.
+    port: of the Prefect server.  folders: additional folders that runs may use.  language: of the descriptions of odds.
     collector: options of `ldpflow serve`.
     """
 
@@ -65,6 +66,7 @@ class Project:
     notify: str | None = None
     notify_as: str | None = None
     metrics_port: int | None = None
+    port: int | None = None
     folders: Sequence[str] = ()
     language: str | None = None
     collector: Mapping[str, Any] | None = None
@@ -101,8 +103,9 @@ class Project:
             raise SchemeError(f"{FILE}: notify must be a URL that begins with http:// or https://")  # the URL is secret
         if self.notify_as is not None and self.notify_as not in SHAPES:
             raise SchemeError(f"{FILE}: notify_as must be one of {', '.join(SHAPES)}, got {self.notify_as!r}")
-        if self.metrics_port is not None and not 0 < self.metrics_port < 1 << 16:
-            raise SchemeError(f"{FILE}: metrics_port must be a port between 1 and 65535, got {self.metrics_port}")
+        for name, value in (("port", self.port), ("metrics_port", self.metrics_port)):
+            if value is not None and not 0 < value < 1 << 16:
+                raise SchemeError(f"{FILE}: {name} must be a port between 1 and 65535, got {value}")
         if not all(isinstance(folder, str) for folder in self.folders):
             raise SchemeError(f"{FILE}: folders must be a list of texts, got {self.folders!r}")
         if self.language is not None:

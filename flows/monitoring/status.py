@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import httpx
+from prefect.settings import PREFECT_API_URL
 
 from dpcore import wire
 from dpcore.errors import DPCoreError
@@ -70,9 +71,10 @@ class Due:
 
 def main() -> int:
     """Print what there is to say, and return 1 where something is not well."""
-    environment.settle(PREFECT_API_URL=address())
     try:
-        status = lines(Project.read())
+        project = Project.read()
+        settle(project)
+        status = lines(project)
     except DPCoreError as error:
         print(f"ldpflow: {error}", file=sys.stderr)
         return 1
@@ -81,9 +83,15 @@ def main() -> int:
     return 0 if all(line.is_well for line in status) else 1
 
 
-def address() -> str:
+def settle(project: Project | None) -> None:
+    """Let this process ask the server that the environment names, else the one that is up here, as the profile has it."""
+    environment.settle()
+    environment.settle(PREFECT_API_URL=PREFECT_API_URL.value() or address(project))
+
+
+def address(project: Project | None = None) -> str:
     """Return where the server that `ldpflow up` starts answers."""
-    return f"http://{HOST}:{os.environ.get('PREFECT_SERVER_API_PORT', '4200')}/api"
+    return f"http://{HOST}:{environment.port(project)}/api"
 
 
 def ui() -> str:
@@ -144,7 +152,7 @@ def _unasked(error: Exception) -> str:
 
 def _starting() -> str:
     """What starts what is missing: all of it here, or a part beside a server of one's own."""
-    is_ours = (os.environ.get("PREFECT_API_URL") or address()) == address()
+    is_ours = (os.environ.get("PREFECT_API_URL") or address()).startswith(f"http://{HOST}:")
     return "ldpflow up" if is_ours else f"prefect worker start --pool {POOL}"
 
 

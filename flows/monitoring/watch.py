@@ -28,7 +28,6 @@ from dpcore.rounds.defaults import PROJECT
 from dpcore.rounds.project import Project
 from dpcore.wire import locks
 
-from ..services import environment
 from . import alerts, status
 from .message_queue import Outbox
 from .status import Line
@@ -50,9 +49,9 @@ _log = logging.getLogger("ldpflow.watch")
 def main() -> int:
     """Watch until it is stopped, and return the exit status."""
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
-    environment.settle(PREFECT_API_URL=status.address())
     try:
         project = Project.read()
+        status.settle(project)
         Webhook.of(project)
         file = status.outbox_file()
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

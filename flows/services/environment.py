@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from dpcore.rounds.project import Project
+
 FOLDERS = "LDPFLOW_FOLDERS"  # what runs may use, see `permitted_folders`
 _SERVER = {
     "DO_NOT_TRACK": "1",
@@ -21,6 +23,12 @@ _SERVER = {
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_READ_BATCH_SIZE": "100",
     "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,orphans",  # logs and artifacts of runs that `cleanup` deletes
 }
+
+
+def port(project: Project | None) -> str:
+    """Return the port of this folder's server: the environment's, else that of the project's file, else Prefect's own."""
+    stated = None if project is None else project.port
+    return os.environ.get("PREFECT_SERVER_API_PORT") or str(stated or 4200)
 
 
 def here(**more: str) -> dict[str, str]:

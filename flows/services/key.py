@@ -11,18 +11,26 @@ import fcntl
 import os
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from dpcore.errors import DPCoreError
 
 SERVER, CLIENT = "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_AUTH_STRING"
+URL = "PREFECT_API_URL"
 _USER = "ldpflow"
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Print the key, with `--make` after making one where there is none, and return the exit status."""
+    """Print the key, with `--make` after making one where there is none, and return the exit status.
+
+    With `--server URL` write where the server answers instead, and with `--server` alone that none does.
+    """
     try:
+        if arguments and arguments[0] == "--server":
+            announce(arguments[1] if len(arguments) > 1 else "")
+            return 0
         key = ensure() if "--make" in arguments else _one_of(os.environ) or _one_of(_profile()[1])
     except DPCoreError as error:
         print(f"ldpflow: {error}", file=sys.stderr)
@@ -39,22 +47,39 @@ def ensure() -> str:
     if key := _one_of(os.environ):
         return key
     from prefect.context import refresh_global_settings_context
+
+    with _locked_profiles() as path:  # of two first starts, one makes it
+        name, settings = _profile()
+        key = _one_of(settings) or f"{_USER}:{secrets.token_urlsafe(24)}"
+        if any(settings.get(setting) != key for setting in (SERVER, CLIENT)):
+            _keep(path, name, {SERVER: key, CLIENT: key})
+        path.chmod(0o600)
+    refresh_global_settings_context()
+    return key
+
+
+def announce(url: str) -> None:
+    """Write where this folder's server answers into the profile that Prefect's commands read; '' where none does.
+
+    Without a server these commands fail, rather than start one of their own beside the files of this one.
+    """
+    with _locked_profiles() as path:
+        _keep(path, _profile()[0], {URL: url or None, "PREFECT_SERVER_EPHEMERAL_ENABLED": "false"})
+
+
+@contextmanager
+def _locked_profiles() -> Iterator[Path]:
+    """The file of profiles, which nobody else of us writes meanwhile."""
     from prefect.settings import get_current_settings
 
     path = Path(os.path.realpath(get_current_settings().profiles_path))
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX)  # of two first starts, one makes it
-        name, settings = _profile()
-        key = _one_of(settings) or f"{_USER}:{secrets.token_urlsafe(24)}"
-        if any(settings.get(setting) != key for setting in (SERVER, CLIENT)):
-            _keep(path, name, key)
-        path.chmod(0o600)
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield path
     finally:
         os.close(folder)
-    refresh_global_settings_context()
-    return key
 
 
 def _one_of(settings: Mapping[str, str]) -> str:
@@ -74,14 +99,14 @@ def _profile() -> tuple[str, dict[str, str]]:
     return name, profiles[name].to_environment_variables() if name in profiles.names else {}
 
 
-def _keep(path: Path, name: str, key: str) -> None:
-    """Put the key into a profile, beside what the file has already."""
+def _keep(path: Path, name: str, settings: Mapping[str, str | None]) -> None:
+    """Put settings into a profile, beside what the file has already; None removes one."""
     import toml
     from prefect.settings.constants import DEFAULT_PROFILES_PATH
     from prefect.settings.profiles import load_profiles
 
     profiles = load_profiles()
-    profiles.update_profile(name, {SERVER: key, CLIENT: key}, source=path)
+    profiles.update_profile(name, settings, source=path)
     if profiles.active_name is None:
         profiles.set_active(name)
     document = profiles.without_profile_source(DEFAULT_PROFILES_PATH).to_dict()

@@ -1,7 +1,8 @@
 """`ldpflow up`: a Prefect server, a worker, the project's collector and what is scheduled, on this machine, until Ctrl-C.
 
 The server listens on 127.0.0.1 only, asks for a key that is made on its first start (`key.py`), and answers no pages but its
-own (`server.py`).  PREFECT_SERVER_API_PORT chooses another port than 4200.  A server or worker that ends by itself is started
+own (`server.py`).  `port` in ldpflow.toml, or PREFECT_SERVER_API_PORT, chooses another than 4200;
+Prefect's own commands in this folder find it in their profile.  A server or worker that ends by itself is started
 again; what they say is in `server.log` and `worker.log` of PREFECT_HOME, by default .prefect, a folder for its owner alone.
 """
 
@@ -64,32 +65,32 @@ def main() -> int:
         signal.SIGTERM,
     ):  # `kill` is as clean as Ctrl-C; a shell's `&` would ignore the latter
         signal.signal(number, signal.default_int_handler)
-    port = os.environ.get("PREFECT_SERVER_API_PORT", "4200")
     try:
         project = Project.read()
-        _check_free(port)
+        port = environment.port(project)
+        _check_free(port, "PREFECT_SERVER_API_PORT" if project is None else f"port in {FILE}")
         if project is not None:
             _check(project)
-        environment = environment_of(port, project)
-        _keep_to_owner(Path(environment["PREFECT_HOME"]))
-        key = _python(f"{__package__}.key --make", environment)
-        environment |= {SERVER: key, CLIENT: key}
+        variables = environment_of(port, project)
+        _keep_to_owner(Path(variables["PREFECT_HOME"]))
+        key = _python(f"{__package__}.key --make", variables)
+        variables |= {SERVER: key, CLIENT: key}
         with ExitStack() as stack:
-            server = stack.enter_context(_Service("server", "ldpflow_flows.server", environment))
+            server = stack.enter_context(_Service("server", "ldpflow_flows.server", variables))
             print(f"starting the server on {HOST}:{port} ...", flush=True)
             _wait_until_healthy(port, server)
-            _python(f"{__package__}.deployments", environment)
+            _python(f"{__package__}.key --server {variables['PREFECT_API_URL']}", variables)
+            stack.callback(_python, f"{__package__}.key --server", variables)
+            _python(f"{__package__}.deployments", variables)
             services = [server]
             if project is not None and project.collector is not None:
-                collector = _Service(
-                    "collector", _collecting(project.options["scheme"], project.collector), environment
-                )
+                collector = _Service("collector", _collecting(project.options["scheme"], project.collector), variables)
                 services.append(stack.enter_context(collector))
                 _wait_until_listening(project.collector.get("port", COLLECTOR_PORT), collector)
             worker_start = f"prefect worker start --pool {POOL} --type process"
-            services.append(stack.enter_context(_Service("worker", worker_start, environment, umask=_OWN_UMASK)))
-            services.append(stack.enter_context(_Service("watch", "ldpflow_flows.monitoring.watch", environment)))
-            print(f"up: {environment['PREFECT_UI_URL']}  (Ctrl-C stops all of it)", flush=True)
+            services.append(stack.enter_context(_Service("worker", worker_start, variables, umask=_OWN_UMASK)))
+            services.append(stack.enter_context(_Service("watch", "ldpflow_flows.monitoring.watch", variables)))
+            print(f"up: {variables['PREFECT_UI_URL']}  (Ctrl-C stops all of it)", flush=True)
             shown = key if sys.stdout.isatty() else "`ldpflow up --key` prints it"  # a log must not hold it
             print(f"the UI asks for the key, once a browser: {shown}", flush=True)
             while True:
@@ -172,7 +173,7 @@ def _keep_to_owner(home: Path) -> None:
         raise UpError(f"PREFECT_HOME must be a folder of your own, got {home}: {error.strerror}") from error
 
 
-def _check_free(port: str, name: str = "PREFECT_SERVER_API_PORT") -> None:
+def _check_free(port: str, name: str) -> None:
     """Refuse a port that is taken: another server's health would be taken for ours.  name: where it is set."""
     if not port.isdigit() or not 0 < int(port) < 65_536:
         raise UpError(f"{name} must be a port between 1 and 65535, got {port!r}")

@@ -37,6 +37,16 @@ def kept(profiles: Path) -> dict[str, dict[str, str]]:
     return {"active": found["active"], **found["profiles"]}
 
 
+def test_the_address_is_in_the_profile_while_the_server_is_up(profiles: Path) -> None:
+    """Beside the key; afterwards Prefect's commands find no server, and may not start one."""
+    made = key.ensure()
+    for url in ("http://127.0.0.1:4300/api", ""):
+        assert key.main(["--server", url]) == 0
+        profile = kept(profiles)["ephemeral"]
+        assert profile.get("PREFECT_API_URL", "") == url
+        assert (profile[key.SERVER], profile["PREFECT_SERVER_EPHEMERAL_ENABLED"]) == (made, "false")
+
+
 def test_it_is_made_once_for_its_owner_alone(profiles: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert key.main() == 1
     assert capsys.readouterr().err == "ldpflow: there is no key yet; `make up` makes one\n"

@@ -92,7 +92,7 @@ def test_a_collector_is_started_with_the_projects_options() -> None:
 @pytest.mark.parametrize("port", ["0", "65536", "-1", "http", ""])
 def test_what_is_no_port_is_refused(port: str) -> None:
     with pytest.raises(up.UpError, match="a port between 1 and 65535"):
-        up._check_free(port)
+        up._check_free(port, "port")
 
 
 def test_a_port_that_is_taken_is_refused_and_a_free_one_is_not() -> None:
@@ -101,8 +101,8 @@ def test_a_port_that_is_taken_is_refused_and_a_free_one_is_not() -> None:
         taken.listen()
         port = str(taken.getsockname()[1])
         with pytest.raises(up.UpError, match=f"port {port} is taken"):
-            up._check_free(port)
-    up._check_free(port)
+            up._check_free(port, "port")
+    up._check_free(port, "port")
 
 
 def test_a_port_for_prometheus_that_is_taken_is_refused_before_anything_starts(

@@ -126,12 +126,11 @@ def test_from_init_to_a_landed_round(installed: Path, environment: dict[str, str
 
         run("rm report.jsonl\n" + blocks[1], own, environment)  # another answer, counted by the flow
         wait_for("data/collected/reports/*/*.parquet", own, 2)
-        api = f"PREFECT_API_URL=http://127.0.0.1:{environment['PREFECT_SERVER_API_PORT']}/api"
         python = f"{Path(sys.executable).parent}/prefect"
         options = "--param min_clients=1 --param round=b"  # the project's file states the others
-        said = run(f"{api} {python} deployment run round/daily {options} --watch", own, environment)
+        said = run(f"{python} deployment run round/daily {options} --watch", own, environment)
         assert "Completed" in said or "finished" in said, said
-        run(f"{api} {python} deployment schedule ls round/daily", own, environment)
+        run(f"{python} deployment schedule ls round/daily", own, environment)
     rounds = "ldpflow query \"select round, accepted from runs where state = 'landed' and not trial order by all\" --format csv"
     assert [line.split(",")[1] for line in run(rounds, own, environment).splitlines()[1:]] == ["1", "1"]
     assert not (own / "data/schemes").exists()

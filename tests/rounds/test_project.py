@@ -65,6 +65,7 @@ def test_a_folder_without_the_file_is_no_project(tmp_path: Path) -> None:
         ('scheme = "a.toml"\nlanguage = "fr"', "language must be one of en, de, es or a TOML file"),
         ('scheme = "a.toml"\nnotify_as = "mail"', "notify_as must be one of json, slack, teams, got 'mail'"),
         ('scheme = "a.toml"\nmetrics_port = 65536', "metrics_port must be a port between 1 and 65535, got 65536"),
+        ('scheme = "a.toml"\nport = 0', "port must be a port between 1 and 65535, got 0"),
         ('scheme = "a.toml"\nmetrics_port = 0', "metrics_port must be a port between 1 and 65535, got 0"),
         ('scheme = "a.toml"\nnotify = "chat.example.org/KEY"', r"begins with http:// or https://$"),
         ('scheme = "a.toml"\nfolders = [1]', "folders must be a list of texts"),
