@@ -106,9 +106,10 @@ lock: $(VENV)/.ok  ## write requirements.lock from pyproject.toml; what is in it
 	$(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --extra dev --extra docs --extra dask --extra compiled \
 		--generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-find-links -o requirements.lock > /dev/null
 
-check: $(VENV)/.ok  ## lint, types and the rule for imports
+check: $(VENV)/.ok  ## lint, spelling, types and the rule for imports
 	$(BIN)/ruff format --check dpcore flows tests
 	$(BIN)/ruff check dpcore flows tests
+	$(BIN)/codespell dpcore flows tests data/guide README.md CHANGELOG.md
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
