@@ -221,7 +221,7 @@ def test_a_length_that_is_said_twice_over_closes_the_connection(tmp_path: Path, 
                 if b"400" in line:
                     headers, _, content = found.partition(b"\r\n\r\n")
                     assert b"connection: close" in headers.lower()
-                    assert json.loads(content) == {"answer": "not taken", "reason": "not understood"}
+                    assert json.loads(content)["reason"] == "not understood"
 
 
 def test_what_asks_for_another_host_is_refused(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_what_asks_for_another_host_is_refused(tmp_path: Path) -> None:
             answer = sender.ask("POST", f"{PATH}/reports", content, Host=host, Content_Type="application/json")
             assert (host, answer.status) == (host, status)
             if status == 421:
-                assert answer.said == {"answer": "not taken", "reason": "another host"}
+                assert answer.said["reason"] == "another host"
         assert sender.ask("GET", "/health", Host="evil.example").status == 421
         assert sender.ask("GET", "/nothing", Host="evil.example").status == 421
         with connected(sender.port) as connection:

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -21,6 +22,7 @@ from dpcore.collector.backend import Offer
 from dpcore.collector.browser_client import joined
 from dpcore.collector.http import rate_limits
 from dpcore.collector.http.access_keys import Access, Key, add_key
+from dpcore.collector.http.responses import DETAILS, Reason, Trouble
 from dpcore.collector.serve import Settings, _wording, listening, serve
 from dpcore.collector.store.sealing import landing
 from dpcore.errors import DPCoreError, SchemeError, StoreError
@@ -118,7 +120,7 @@ def test_a_batch_of_too_many_lines_or_rounds_is_refused_whole(sender: Sender) ->
     rounds = b"\n".join(one.replace(b'"round":""', b'"round":"r%d"' % k) for k in range(300))
     for content in (b"\n" * 100_000, b"1\n" * 50_000, rounds):
         answer = sender.lines(content)
-        assert (answer.status, answer.said) == (422, {"answer": "refused", "reason": "unreadable_batch"})
+        assert (answer.status, answer.said["reason"]) == (422, "unreadable_batch")
     few = b"\n" * 50 + collectors.single(700) + b"\n" * 14
     assert sender.lines(few).said == {"accepted": 1, "already_have": 0, "refused": {"not_json": 63}}
 
@@ -148,7 +150,7 @@ def test_every_refusal_has_its_reason(sender: Sender, root: Path) -> None:
         heard.add((said.get("client"), said["round"]))
     for case in vectors["refused_reports"]:
         answer = sender.one(case["content"].encode("utf-8", "surrogatepass"), path)
-        assert answer.said == {"answer": "refused", "reason": case["reason"]}
+        assert answer.said == {"answer": "refused", "reason": case["reason"], "detail": DETAILS[case["reason"]]}
         assert answer.status == (413 if case["reason"] == "too_large" else 422)
 
 
@@ -170,9 +172,9 @@ def test_what_is_not_understood_says_so_and_shows_nothing(sender: Sender) -> Non
     ]
     for answer, status in cases:
         assert answer.status == status
-        assert set(answer.said) == {"answer", "reason"}
+        assert set(answer.said) == {"answer", "reason", "detail"}
         assert answer.said["answer"] == "not taken"
-    assert sender.stream(b"PAR1").said == {"answer": "refused", "reason": "unreadable_batch"}
+    assert sender.stream(b"PAR1").said["reason"] == "unreadable_batch"
     assert sender.stream(b"PAR1").status == 422
 
 
@@ -419,14 +421,14 @@ def test_an_error_of_ours_shows_nothing(
         content = collectors.stream(5, 8)
         monkeypatch.setattr(intake, "judge", broken)
         answer = sender.stream(content)
-        assert (answer.status, answer.said) == (500, {"answer": "not taken", "reason": "internal"})
+        assert (answer.status, answer.said["reason"]) == (500, "internal")
         monkeypatch.undo()
         assert sender.stream(content).said["accepted"] == 5
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(intake, "_lines", broken)
-            assert sender.one(collectors.single(9)).said == {"answer": "not taken", "reason": "internal"}
+            assert sender.one(collectors.single(9)).said["reason"] == "internal"
             patch.setattr("dpcore.collector.http.service.SchemeEntry", lambda **_: broken(None))
-            assert sender.get("/schemes").said == {"answer": "not taken", "reason": "internal"}
+            assert sender.get("/schemes").said["reason"] == "internal"
     assert "secret" not in caplog.text
     assert caplog.text.count("ValueError") == 3
 
@@ -548,3 +550,10 @@ def test_texts_of_a_surveys_own_lie_beside_its_wording(tmp_path: Path) -> None:
     embedded = json.loads(page.partition('id="told">')[2].partition("</script>")[0])
     assert embedded["first"] == "fr"
     assert [each["texts"]["code"] for each in embedded["languages"]] == ["en", "de", "es", "fr"]
+
+
+def test_every_reason_has_a_detail_of_one_line() -> None:
+    reasons = {*get_args(Reason), *get_args(Trouble.model_fields["reason"].annotation)}
+    assert reasons == set(DETAILS)
+    assert all("\n" not in detail and detail.endswith(".") for detail in DETAILS.values())
+    assert "/batches" in DETAILS["too_large"]

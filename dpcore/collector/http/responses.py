@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, computed_field
 
 from dpcore.collector.store.intake import UNREADABLE
 from dpcore.wire import REASONS
@@ -12,6 +12,46 @@ from dpcore.wire.inbox import LATE, SECOND
 
 Reason = Literal[(*REASONS, UNREADABLE, SECOND, LATE)]  # type: ignore[valid-type]
 DIGEST = "^[0-9a-f]{64}$"
+_AGAIN = "Do not send it again: it would be refused again."
+DETAILS = {  # what each reason means and what to do; nothing of what was sent
+    "too_large": "Longer than one report of the scheme. Send several reports to /schemes/REF/batches, one a line, of "
+    "at most `longest_batch` bytes together, which /schemes lists.",
+    "not_json": "Not a JSON object in UTF-8. Send one report to /schemes/REF/reports, several to /schemes/REF/batches.",
+    "unknown_key": f"A key that no report has. {_AGAIN}",
+    "missing_key": f"A key of reports is missing. {_AGAIN}",
+    "wrong_type": f"A value of another type than reports have. {_AGAIN}",
+    "unknown_format": "Another version of reports. Update the client or the collector.",
+    "wrong_scheme": "Made under another scheme. Send it to the path of that scheme, or fetch the bundle of this one and "
+    "make a new report.",
+    "malformed_id": "The report's id must be 16 random bytes in base64url without padding.",
+    "malformed_token": "The client's token must be 16 bytes in base64url without padding.",
+    "malformed_round": "The round must be empty or at most 63 letters, digits and ._:- such as 2026-11-20.",
+    "malformed_payload": "An answer must be base64url without padding.",
+    "incomplete": "Not the attributes that the scheme asks of one client.",
+    "wrong_unit": "Not the attribute that the token determines.",
+    "wrong_length": "An answer is shorter or longer than its level determines.",
+    "unknown_level": "An answer has a level that the mechanism does not have.",
+    "wrong_level": "Not the level that the token determines.",
+    "out_of_range": "An answer has integers that no client can send.",
+    "not_canonical": "Right content in another spelling. Keep the order of keys of the specification, without spaces and "
+    "escapes.",
+    UNREADABLE: "Not an Arrow stream with the columns of a batch; see the HTTP reference.",
+    SECOND: "This client has reported for this round before; its first report is counted.",
+    LATE: "The round has been counted; reports for it are not accepted any more.",
+    "no such place": "No such path, scheme or file. /schemes lists the schemes.",
+    "no such method": "This path is not asked that way. The HTTP reference lists the methods of each path.",
+    "not understood": "Not a well-formed HTTP request.",
+    "a key is needed": "Send a key that the collector knows, as `Authorization: Bearer KEY`.",
+    "the key may not do that": "The operator gives rights to keys with `ldpflow key`.",
+    "another content type is needed": "One report is application/json; a batch is application/x-ndjson or "
+    "application/vnd.apache.arrow.stream; neither is compressed.",
+    "another host": "The collector answers for the hosts that `ldpflow serve --name` lists.",
+    "too slow": "The body did not arrive in time. Send it again.",
+    "too many requests": "Send it again after the seconds that Retry-After states.",
+    "busy": "Send it again later, with growing pauses.",
+    "the store cannot be written": "Send it again later; the operator's log states why.",
+    "internal": "A fault of the collector. Send it again later; the operator's log states why.",
+}
 
 
 class SchemeEntry(BaseModel):
@@ -38,6 +78,11 @@ class Refused(BaseModel):
 
     answer: Literal["refused"] = "refused"
     reason: Reason = Field(description="The first thing that is wrong.")
+
+    @computed_field(description="What that means and what to do.")  # type: ignore[prop-decorator]
+    @property
+    def detail(self) -> str:
+        return DETAILS[self.reason]
 
 
 class BatchTaken(BaseModel):
@@ -70,7 +115,12 @@ class Trouble(BaseModel):
         "busy",
         "the store cannot be written",
         "internal",
-    ] = Field(description="What to do about it stands in dpcore/collector/README.md.")
+    ] = Field(description="Why it was not taken.")
+
+    @computed_field(description="What that means and what to do.")  # type: ignore[prop-decorator]
+    @property
+    def detail(self) -> str:
+        return DETAILS[self.reason]
 
 
 class Health(BaseModel):

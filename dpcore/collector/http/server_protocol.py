@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any
 
 import h11
@@ -12,6 +11,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dpcore.collector.http.connections import Doors
+from dpcore.collector.http.responses import Trouble
 
 _BACKLOG = 128  # connections that are accepted before any is looked at
 
@@ -76,7 +76,7 @@ class Spoken(H11Protocol):
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.close()
             return
-        content = json.dumps({"answer": "not taken", "reason": "not understood"}, separators=(",", ":")).encode()
+        content = Trouble(reason="not understood").model_dump_json().encode()
         length = str(len(content)).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", length), (b"connection", b"close")]
         for event in (
