@@ -77,7 +77,7 @@ def test_what_is_out_of_bounds_is_refused_by_name(declared: type, option: Option
         for good in (least, most):
             assert getattr(declared(**{option.name: good}), option.name) == good
         for bad in (least - 1, most + 1, least - 0.5, least + 0.5, float("nan"), True, str(least)):
-            with pytest.raises(SchemeError, match=f"{option.name} must be a whole number between .*, got {bad}"):
+            with pytest.raises(SchemeError, match=f"{option.name}: must be a whole number between .*, got {bad}"):
                 declared(**{option.name: bad})
 
 

@@ -76,7 +76,6 @@ while b"takes reports" not in (said := subprocess.run(["ldpflow", "status"], cwd
 # %% language="bash"
 # cd clinic
 # sleep 6        # the collector seals its files every five seconds
-# export PREFECT_API_URL=http://127.0.0.1:4200/api
 # prefect deployment run round/daily --watch > watched.txt 2>&1
 # tail -1 watched.txt
 
