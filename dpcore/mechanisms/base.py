@@ -93,8 +93,8 @@ def integer_weights(budget: Budget, inside: int, outside: int) -> tuple[int, int
 class Mechanism(ABC):
     """A local randomizer on the input cells 0..inputs-1.
 
-    Seven members are each mechanism's own.  The others are here for reports of one integer, from 0 on, whose statistics count
-    what was said, level after level; a mechanism of other reports says them, too, and one that knows a faster way.
+    Each mechanism defines seven members.  The defaults of the others suit reports of one integer, from 0 on, whose statistics
+    count the reported integers, level after level.  Mechanisms with other reports or with a faster way override them.
 
     Subclasses are frozen dataclasses whose constructor checks that the certificate holds and raises CalibrationError
     where it does not.  `name` is what schemes call the mechanism, `declared` what others know of it.

@@ -57,7 +57,7 @@ def oracles(budget: Budget, categories: int) -> list[FrequencyOracle]:
 
 
 _ROUGH, _SMOOTH = 0.5, 2.0  # of the log law that a forecast believes in: each point by itself, and over the whole range
-_NEAR = 0.1  # of error, given up for shares that are told without a belief
+_NEAR = 0.1  # largest relative increase of the error for which proportions estimated without a prior are preferred
 
 
 def choose_for_points(budget: Budget, *, points: int, clients: int, is_silent: bool = False) -> Mechanism:

@@ -39,8 +39,8 @@ class Option:
 class Declaration:
     """A mechanism as seen by code that does not use its class.
 
-    name: in schemes and tables.  title: on pages.  words: content of a report, for readers, after 'the report says'.
-    attributes: supported types: 'numeric', 'categorical', 'lattice', a number of few values, or 'plane', two numbers.
+    name: in schemes and tables.  title: on pages.  words: content of a report, for readers, after 'the report shows'.
+    attributes: supported types: 'numeric', 'categorical', 'lattice', a discrete number, or 'plane', two numbers.
     estimators: the names of its estimators, the default first.  names_one: whether a report is one category, as groups require.
     options: the keys of its design.
     is_asked: whether clients use it; else reports come from other systems, and epsilon is computed if a scheme does not declare

@@ -16,7 +16,7 @@ from dpcore.mechanisms.observation_model import FiniteChannel, ObservationModel,
 
 _SINGULAR = 1e-5  # of the mean variance, added along the sum of the shares, which is known to be one
 _TINY = 1e-300
-_NOTHING = 1e-12  # of what reports say most surely: what they say less of, they do not say
+_NOTHING = 1e-12  # relative to the largest eigenvalue of the information: smaller ones count as zero
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,7 +123,7 @@ class ScoreSums:
         Raises ValueError if a report scores more than one category.
         """
         if not self.is_one_category:
-            raise ValueError("a report scores several categories at once, so that no one category is said")
+            raise ValueError("a report scores several categories at once, so that it does not name one category")
         matrix = np.full((self.categories, self.categories), float(self.other_mean))
         np.fill_diagonal(matrix, float(self.true_mean))
         return matrix
@@ -183,7 +183,7 @@ class Wave:
             )
         if self.cells * self.outputs > _WEIGHTS:
             raise CalibrationError(
-                f"a level has at most {_WEIGHTS} weights, all of which are looked at, got {self.cells} cells and "
+                f"a level has at most {_WEIGHTS} weights, since all are listed; got {self.cells} cells and "
                 f"{self.outputs} outputs; narrow the window"
             )
 

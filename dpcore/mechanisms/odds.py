@@ -53,7 +53,7 @@ def total_variation(mechanism: Mechanism) -> Fraction:
     """Return the largest total variation of the reports of two input cells; of noise without an end, a bound of it."""
     channel = mechanism.channel()
     if channel is None or len(channel) > 1:
-        raise CalibrationError(f"{mechanism.name} says no channel that its total variation could be read from")
+        raise CalibrationError(f"{mechanism.name}: no channel of one level; register its own `total_variation`")
     rows = [[int(weight) for weight in row] for row in channel[0]]
     laws = [[Fraction(weight, sum(row)) for weight in row] for row in rows]
     pairs = ((first, second) for place, first in enumerate(laws) for second in laws[:place])
@@ -68,7 +68,7 @@ def _(mechanism: FrequencyOracle) -> Fraction:
 
 @total_variation.register
 def _(mechanism: WaveMechanism) -> Fraction:
-    """Of each level the cells of one window that are not in the other, each of which is worth (weight_in - weight_out) / T."""
+    """Per level, count the cells of one window outside the other; each adds (weight_in - weight_out) / T."""
     worth = [
         Fraction(weight, level_sampling.TOTAL) * Fraction(wave.weight_in - wave.weight_out, wave.total)
         for wave, weight in zip(mechanism.waves, _law(mechanism), strict=True)

@@ -22,7 +22,7 @@ def accepted_integers(reports: Reports, limits: Sequence[int]) -> np.ndarray:
     level, values = reports.level, _unsigned(reports.values)
     bounds, good = np.array(limits, dtype=np.uint64), np.asarray(level < len(limits))
     if np.count_nonzero(good) != len(values):  # a level nobody knows has no integers
-        return np.zeros(len(good), dtype=bool)  # nobody's integer can be told from the next one's
+        return np.zeros(len(good), dtype=bool)  # where a report ends is unknown
     if len(values) != len(level):
         good[good] = values < bounds[level[good]]
         return good
@@ -37,10 +37,10 @@ def accepted_integers(reports: Reports, limits: Sequence[int]) -> np.ndarray:
 
 
 def accepted_rows(reports: Reports, size: int, are_good: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Return which reports of a mechanism without levels are good, (n,), bool; are_good: of rows (m, size) says which, (m,)."""
+    """Return which reports of a mechanism without levels are good, (n,), bool; are_good: maps rows (m, size) to (m,)."""
     good = np.asarray(reports.level == 0)  # a level nobody knows has no integers
     if size * np.count_nonzero(good) != len(reports.values):
-        return np.zeros(len(good), dtype=bool)  # nobody's integers can be told from the next one's
+        return np.zeros(len(good), dtype=bool)  # where a report ends is unknown
     rows = reports.values.reshape(-1, size)
     if len(rows) == len(good):
         return are_good(rows)
@@ -61,7 +61,7 @@ def in_ranges(reports: Reports, ranges: Sequence[tuple[np.ndarray, np.ndarray]])
     good = np.asarray(reports.level < len(sizes))
     starts, values = starts_of(reports.level, sizes), reports.values
     if starts[-1] != len(values):
-        return np.zeros(len(good), dtype=bool)  # nobody's integers can be told from the next one's
+        return np.zeros(len(good), dtype=bool)  # where a report ends is unknown
     low, high = max(int(lowest.max()) for lowest, _ in ranges), min(int(highest.min()) for _, highest in ranges)
     if not len(values) or (values.max() <= high and values.min() >= low):
         return good

@@ -76,7 +76,7 @@ def starts_of(level: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
 def pieces(level: np.ndarray, starts: np.ndarray, number: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield a few clients of a level at a time, (m,), and the positions of their integers in the flat values, (m, size).
 
-    level: (n,).  starts: as `starts_of` says.  number: of the level.
+    level: (n,).  starts: as `starts_of` returns them.  number: of the level.
     """
     members = np.flatnonzero(level == number)
     width = starts[members[0] + 1] - starts[members[0]] if len(members) else 1

@@ -45,7 +45,7 @@ def to_orthogonal(basis: Basis, blocks: int) -> np.ndarray | None:
     """Return T, shape (L, K): T @ z are the inner products of F with blocks 0..blocks - 1 of `basis.orthogonal`.
 
     z: (K,), the inner products of a function with blocks 0..blocks - 1 of `basis`; F is what their duals make of them.
-    None stands for the identity, of a basis whose levels are orthogonal; read-only.
+    None means the identity: the levels of the basis are orthogonal.  Read-only.
     """
     orthogonal = basis.orthogonal
     if orthogonal is basis:

@@ -17,7 +17,7 @@ sensitivities are those of the tables.  (3) The spaces are periodic.  A density 
 where the circle closes: in V_{J+1} degrees 1 and 2 smear it over a few of the finest cells at both ends.  Estimates in coarser
 spaces do not wrap (see `dual.to_orthogonal`); at the ends of V_j they are off by at most twice the jump times 2^{j-J-1}.
 
-PyWavelets has more pairs than can be used; the refusal says what is wrong with each.
+PyWavelets has more pairs than can be used; the error message explains why each of the others is rejected.
 """
 
 from __future__ import annotations

@@ -16,10 +16,10 @@ DEFAULT_DEGREE = 2
 
 
 def degree_of(name: str, degree: int | None = None) -> int:
-    """Return the degree of the splines: what is asked for, 0..3 and 2 by default, or what the name of a filter bank says.
+    """Return the degree of the splines: the requested one, 0..3 and 2 by default, or that in the name of a filter bank.
 
-    Raises CalibrationError for a pair that cannot be used, saying why; SchemeError for another name, a degree out of range or
-    one that the name contradicts.
+    Raises CalibrationError, with the reason, for a pair that cannot be used; SchemeError for another name, a degree out of
+    range or one that the name contradicts.
 
     >>> degree_of("spline"), degree_of("bior2.4")
     (2, 1)

@@ -150,7 +150,7 @@ class HadamardResponse(WeightedOracle):
         return self.of_outputs(counts, 0)
 
     def marginal_laws(self) -> tuple[np.ndarray, ...]:
-        """Return the law of the column, which is uniform: of up to 256 ranges of columns."""
+        """Return the uniform distribution of the column, over at most 256 ranges of columns."""
         return (by_ranges(np.full(self.columns, 1 / self.columns)),)
 
     def marginals(self, reports: Reports) -> np.ndarray:
@@ -182,7 +182,7 @@ class HadamardResponse(WeightedOracle):
         return 2 * column + (_parity(category & column) ^ out)
 
     def model(self) -> ScoreSums:
-        """Return the law of the supports: a symbol supports two given categories with p/2, or 1/4 where both are false.
+        """Return the supports' distribution: a symbol supports two given categories with p/2, or 1/4 where both are false.
 
         At frequency 0 one report's variance is ((e^epsilon + 1) / (e^epsilon - 1))^2.
         """

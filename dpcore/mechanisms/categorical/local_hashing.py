@@ -271,7 +271,7 @@ class LocalHashing(WeightedOracle):
         return supports
 
     def model(self) -> ScoreSums:
-        """Return the law of the supports.
+        """Return the distribution of the supports.
 
         Means, squares and `true_cross` need pairs of residues, which are uniform: they are exact.  `other_cross` needs
         triples, which on a line are uniform on average over the categories only (exactly so where k = P).  At frequency 0, with

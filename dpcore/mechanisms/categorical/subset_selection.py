@@ -220,7 +220,7 @@ class SubsetSelection(WeightedOracle):
         """Return the distribution of the members of a subset."""
         k, w, p, q = self.categories, self.size, self.truth_probability, self.other_probability
         true_cross = p * (w - 1) / (k - 1)
-        # the pairs of others within a subset: C(w-1, 2) if it holds the truth, else C(w, 2), of C(k-1, 2)
+        # the pairs of others within a subset: C(w-1, 2) if it has the true category, else C(w, 2), of C(k-1, 2)
         pairs = p * (w - 1) * (w - 2) + (1 - p) * w * (w - 1)
         other_cross = pairs / ((k - 1) * (k - 2)) if k > 2 else Fraction(0)
         return ScoreSums(k, p, q, p, q, true_cross, other_cross)

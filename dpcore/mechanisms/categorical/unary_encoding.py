@@ -249,7 +249,7 @@ class UnaryEncoding(BitCounts):
 
 
 def packed(ones: np.ndarray) -> np.ndarray:
-    """Return the integers of reports, flat int64, whose bits are one where (n, k) says so."""
+    """Return the integers of reports, flat int64, whose bits are one where `ones`, (n, k), is true."""
     n, k = ones.shape
     bits = np.zeros((n, -(-k // _BITS) * _BITS), dtype=np.uint8)
     bits[:, :k] = ones

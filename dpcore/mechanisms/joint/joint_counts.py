@@ -43,7 +43,7 @@ def joint_counts(
 
 
 def _fits(mechanism: Mechanism, other: Mechanism, many: int) -> bool:
-    """Whether a table by the other's outputs, of which there may be more than statistics, is small."""
+    """Whether a table by the other's outputs is small; there may be more outputs than statistics."""
     size = sum(mechanism.outputs) if mechanism.reads_outputs else len(mechanism.labels().level)
     return many * sum(other.outputs) * size <= _LARGE
 

@@ -14,7 +14,7 @@ _WEIGHTS = 1 << 24  # of a level, which are listed whole
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """One level: outputs are a torus of rows x columns, of which a window has `weight_in` and all others `weight_out`.
+    """One level: outputs are a torus of rows x columns; those in a window have `weight_in` and all others `weight_out`.
 
     tops, lefts: (inputs,) where the window of each input cell starts.  high, wide: its rows and columns, fewer than there are.
     """
@@ -39,7 +39,7 @@ class Window:
             )
         if len(self.tops) * self.outputs > _WEIGHTS:
             raise CalibrationError(
-                f"a level has at most {_WEIGHTS} weights, all of which are looked at, got {len(self.tops)} cells and "
+                f"a level has at most {_WEIGHTS} weights, since all are listed; got {len(self.tops)} cells and "
                 f"{self.outputs} outputs; narrow the window"
             )
 

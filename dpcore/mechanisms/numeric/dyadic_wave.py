@@ -2,11 +2,11 @@
 
 Most clients report the anchor, level 0: a square wave on cells of the whole interval [LiSquareWave2020].  The others draw a
 finer level l from a public law, wrap their value at that scale, and report a cell near its phase on a circle.  The anchor
-tells where a value is, the finer levels tell what the anchor's window blurs.  Every report spends the whole budget, and is two
+locates the value, the finer levels resolve what the anchor's window blurs.  Every report spends the whole budget and is two
 small integers.  The finer levels are ours.
 
-Where a purpose is said, levels need not be octaves: several are lines, of windows of several widths, others circles that go
-around the interval once or more.
+With a declared purpose, levels need not be octaves: several are lines with windows of different widths, others circles that
+go around the interval once or more.
 """
 
 from __future__ import annotations
@@ -115,10 +115,10 @@ class DyadicWave(WaveMechanism):
     ) -> DyadicWave:
         """Return the mechanism that keeps `budget`, its free constants those of `calibration.wave_design`.
 
-        points: how many values are to be told apart, each of which gets an input cell: more levels where they are many.
+        points: how many values to distinguish; each gets an input cell, and many points need more levels.
         cells: a power of two, 2..1024.  levels: 1..12, with cells 2^(levels-1) <= 4096.  level_law: one positive number per
         level, made integers that sum to 2^16.  widths: the windows' cells, odd, one per level.
-        purpose: one of `purposes.PURPOSES`, whose design says all of these.
+        purpose: one of `purposes.PURPOSES`, whose design sets all of these.
 
         Raises SchemeError for values outside these ranges or of different lengths.
         """

@@ -74,7 +74,7 @@ class SquareWave(WaveMechanism):
     ) -> SquareWave:
         """Return the mechanism that keeps `budget`; without `widths` the window has the paper's b.
 
-        points: how many values are to be told apart, each of which gets a cell.
+        points: how many values to distinguish; each gets a cell.
         cells: a power of two, 2..1024, default 256, or more where there are more points.
         widths: the window's cells, odd, a list of one number.
 

@@ -39,7 +39,7 @@ class WaveMechanism(Mechanism):
     @property
     @abstractmethod
     def level_weights(self) -> tuple[int, ...]:
-        """The public law of the levels, integers that sum to 2^16."""
+        """The public distribution of the levels, integers that sum to 2^16."""
 
     def check(self) -> None:
         """Raise CalibrationError unless rows have one total within a level and the certificate holds."""
@@ -172,7 +172,7 @@ def draw(wave: Wave, starts: np.ndarray, values: np.ndarray, drawn: np.ndarray) 
     other += np.uint32(wave.window)
     cells = np.where(drawn < heavy, drawn // np.uint32(wave.weight_in), other)
     cells += starts[values]
-    # Modulo outputs, of which there are at most twice as many: less than none is more than any in 32 bits.
+    # Modulo outputs: cells are below twice their number, and a negative difference wraps to a large integer in 32 bits.
     return np.minimum(cells, cells - np.uint32(wave.outputs), out=cells)
 
 

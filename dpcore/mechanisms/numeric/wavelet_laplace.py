@@ -14,7 +14,7 @@ others, which is periodic.  At the same degree and level `spline` has less noise
 Two kinds of noise: `discrete_laplace`, and `discrete_gaussian` for the relaxed promise (epsilon, delta) of the source, with
 `sample` only.  Its tables' l2 sensitivity counts, which many coefficients at once do not raise as much as the l1 one.
 
-Time.  The noise is drawn before the record is looked at, so that the time a draw takes says nothing about the value.
+Time.  The noise is drawn before the record is looked at, so that the time of a draw does not depend on the value.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _LEVELS = ("degree", "coarsest_level", "finest_level")
             default=registry.SPLINE,
             words="the source's wavelets, or PyWavelets' biorthogonal splines, periodic and noisier",
         ),
-        Option("degree", int, most=LARGEST_DEGREE, words="of the splines: 2, or what the basis says"),
+        Option("degree", int, most=LARGEST_DEGREE, words="of the splines: 2, or that in the name of the basis"),
         Option("coarsest_level", int, words="where the wavelets begin: 1, 2, 3 or 3, by degree"),
         Option("finest_level", int, words="where they end: what the planned clients can use"),
         Option(
@@ -162,7 +162,7 @@ class WaveletLaplace(Mechanism):
     ) -> WaveletLaplace:
         """Return the mechanism that keeps `budget` exactly with the least noise its allocation allows.
 
-        The options are those declared above; clients: how many are planned for, which says the finest level where nobody does.
+        The options are those declared above; clients: how many are planned; sets the finest level if none is declared.
         cells: by default 2^max(12, finest_level + 4).  Raises CalibrationError or SchemeError for values out of range.
         """
         check_one_of(_allocation.ALLOCATIONS, allocation=allocation)
@@ -309,9 +309,9 @@ class WaveletLaplace(Mechanism):
     def is_likely(self, reports: Reports, clients: int) -> np.ndarray:
         """Return which reports are within |z| <= max |T_b| + t_b ln(n K / 0.01), K integers in each of n clients' reports.
 
-        A malicious client could else move an average as far as all scales that are accepted.  Honest noise passes t ln(n K /
-        0.01) with probability 0.01 / (n K), so that about one honest report in a hundred rounds is refused, which moves no
-        average by 1 / sqrt(n) of its standard error.  sqrt(2 ln(n K / 0.01)) scales for Gaussian noise.
+        The limit bounds by how much a malicious client can move an average.  Honest noise passes t ln(n K / 0.01) with
+        probability 0.01 / (n K), so that about one honest report in a hundred rounds is refused, which moves no average by
+        1 / sqrt(n) of its standard error.  sqrt(2 ln(n K / 0.01)) scales for Gaussian noise.
         """
         return in_ranges(
             reports, [(-limit, limit) for limit in self._limits(likely_scales(self.noise, clients * max(self.sizes)))]

@@ -54,6 +54,6 @@ def check_rows(rows: Rows, names: Sequence[str]) -> None:
             )
     unsaid = [place for place, column in enumerate(zip(*rows, strict=True)) if not any(column)]
     if unsaid:
-        raise SchemeError(f"output {unsaid[0]} of the channel is said of no value; leave it out")
+        raise SchemeError(f"output {unsaid[0]} of the channel has weight 0 for every value; leave it out")
     if names and (len(names) != many or len(set(names)) != many or "" in names):
         raise SchemeError(f"names must be {many}, one for each output, and differ; got {len(names)}")

@@ -32,8 +32,8 @@ class Stated(Mechanism):
     """Report output z of input x for weights[x][z] of T_x equally likely draws, T_x the total of the row.
 
     weights: (inputs, outputs) integers from 0 on, 2^20 at most, the total of a row 1..2^62.  names: what files call the
-    outputs, () where they are numbered.  of_categories: whether inputs are categories.  Where such a channel tells them apart
-    alike (`supports_of`) statistics are how many reports support each, as of our own oracles; elsewhere outputs are counted.
+    outputs, () where they are numbered.  of_categories: whether inputs are categories.  If the channel distinguishes all
+    pairs equally (`supports_of`), statistics count the reports that support each, as in our oracles; else they count outputs.
 
     Privacy.  Claim: Pr(z | x) <= e^epsilon Pr(z | x') for all x, x', z.
         1. Nothing is designed: rows are brought to one total, and each output's largest and least weight are listed.

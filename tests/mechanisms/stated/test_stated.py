@@ -174,7 +174,7 @@ def test_what_is_no_channel_is_refused_in_a_line(subtests: pytest.Subtests) -> N
         ("channel = [[3, 1], [1, 3], [1, 1]]", "a row for each of the 2 values, got 3"),
         ("channel = [[3, 1], [1]]", "all of one length"),
         ("channel = [[3, 1], [0, 0]]", r"channel\[1\] must be weights"),
-        ("channel = [[3, 0], [1, 0]]", "output 1 of the channel is said of no value"),
+        ("channel = [[3, 0], [1, 0]]", "output 1 of the channel has weight 0 for every value"),
         ("channel = [[3, 1], [3, 1]]", "the same distribution for every value"),
         ("channel = [[3, -1], [1, 3]]", "weights of at least 0"),
         ("channel = [[3, 1], [1, 3]]\nnames = ['u', 'u']", "names must be 2, one for each output, and differ"),
