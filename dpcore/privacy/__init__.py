@@ -9,5 +9,5 @@ Modules:
     ledger: the ledger of what one client has spent
     memoization: memoized answers
     odds: odds of guessing which of two values a report is of
-    shuffling/: what publication reveals: a second figure of privacy
+    shuffling/: privacy of publication: a second epsilon
 """

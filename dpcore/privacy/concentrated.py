@@ -4,8 +4,8 @@ Noise whose Renyi divergences of every order a > 1 are at most a rho is (epsilon
 
     ln delta = (a - 1)(a rho - epsilon) + a ln(1 - 1/a) - ln(a - 1)
 
-([Canonne2020], corollary 13).  Any order is a proof.  Floats choose it; what is kept is computed in fractions, each logarithm
-replaced by a rational on the safe side.
+([Canonne2020], corollary 13).  Any order is a proof.  Floats choose it; the guarantee is computed in fractions, with each
+logarithm replaced by a rational on the safe side.
 """
 
 from __future__ import annotations

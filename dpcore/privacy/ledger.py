@@ -4,7 +4,7 @@ Rule 1.  Charge, then draw.  A charge is in the store before the first word is d
 spends any unseen.
 Rule 2.  A charge that would go beyond the total is refused with BudgetExceeded: nothing is written, nothing may be drawn.
 Rule 3.  A charge with a name is made once: what is drawn again from the same keyed words (`memoization`) is the same answer and
-tells nothing new.  A charge without a name is made every time.
+reveals nothing new.  A charge without a name is made every time.
 
 Epsilons add up, which is tight for pure differential privacy, and so do the deltas of Gaussian noise: releases that keep
 (epsilon_i, delta_i) keep (sum epsilon_i, sum delta_i) together.  Neither total may be exceeded.  A budget is a rational plus
@@ -73,7 +73,7 @@ class Charge:
 class Ledger:
     """What a client may spend in all, and a store that remembers what it has spent.
 
-    total, delta: the most that all charges may come to.  A store belongs to one person: whoever deletes it starts anew.
+    total, delta: the most that all charges may come to.  A store belongs to one client; deleting it resets the ledger.
 
     >>> ledger = Ledger(Budget.parse("1"), InMemory())
     >>> income = Charge(attribute="income", cost=Budget.parse("0.75"), name="first")
@@ -81,7 +81,7 @@ class Ledger:
     (1, 0)
     >>> ledger.charge([Charge(attribute="income", cost=Budget.parse("0.75"))])
     Traceback (most recent call last):
-    dpcore.errors.BudgetExceeded: 0.75 more would go beyond the total of 1, of which 0.75 is spent; nothing was drawn
+    dpcore.errors.BudgetExceeded: 0.75 more would go beyond the total of 1, with 0.75 already spent; nothing was drawn
     """
 
     total: Budget
@@ -107,14 +107,14 @@ class Ledger:
             if not fits:
                 spent = _sum(entries).text if entries else "nothing"
                 raise BudgetExceeded(
-                    f"{_sum(new).text} more would go beyond the total of {self.total.text}, of which {spent} is spent; "
+                    f"{_sum(new).text} more would go beyond the total of {self.total.text}, with {spent} already spent; "
                     "nothing was drawn"
                 )
             before, more = _delta(entries), _delta(new)
             if before + more > self.delta:
                 raise BudgetExceeded(
-                    f"delta {float(more):g} more would go beyond the total delta of {float(self.delta):g}, of which "
-                    f"{float(before):g} is spent; nothing was drawn"
+                    f"delta {float(more):g} more would go beyond the total delta of {float(self.delta):g}, with "
+                    f"{float(before):g} already spent; nothing was drawn"
                 )
             self.store.append(json.dumps([_row(charge) for charge in new], separators=(",", ":")))
             return len(new)

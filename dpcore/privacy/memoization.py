@@ -1,4 +1,4 @@
-"""Memoization: who is asked again and has not changed gives the same answer again, so that asking often tells no more.
+"""Memoization: a client whose value has not changed repeats its answer, so that repeated rounds reveal no more.
 
 Fresh noise in T rounds is T epsilon: the average of the reports is the record.  Here the words of an answer come from a keyed
 hash of (scheme, attribute, level, state), where the state is all of the input cell that a report of that level depends on.  The
@@ -41,7 +41,7 @@ class Memory:
         return keyed(self.secret, _WORDS, self.digest, attribute, str(level), str(state))
 
     def name(self, attribute: str, level: int, state: int) -> str:
-        """Return the name under which the state is charged; without the secret it tells nothing of the state."""
+        """Return the name under which the state is charged; without the secret it reveals nothing about the state."""
         labels = [_NAMES, self.digest, attribute, str(level), str(state)]
         framed = b"".join(len(label).to_bytes(4, "little") + label for label in map(str.encode, labels))
         return hmac.new(self.secret, framed, hashlib.sha256).hexdigest()[:32]

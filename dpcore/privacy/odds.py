@@ -1,9 +1,9 @@
-"""Odds: how often whoever sees a report tells rightly which of two values it is of, where guessing is right half of the time.
+"""Odds: how often an observer of a report infers correctly which of two equally likely values it came from; guessing: half.
 
-Two numbers of a channel say it, both of any two values, equally likely before:
+Two numbers of a channel bound it, both over all pairs of values:
 
-- `ratio`, R: the largest ratio of the probabilities of one report.  Who sees the worst report is right R / (1 + R) of the time.
-- `variation`, V: the largest total variation of the reports.  Over all reports that is (1 + V) / 2 of the time.
+- `ratio`, R: the largest ratio of the probabilities of one report.  Given the worst report, R / (1 + R) inferences are correct.
+- `variation`, V: the largest total variation of the reports.  Over all reports, (1 + V) / 2 of the inferences are correct.
 
 Several reports together.  Claim: ratios multiply, and V together is at most that of independent draws of +1, -1 and 0 with
 probabilities a, b and 1 - a - b under one value, b, a and 1 - a - b under the other, a / b = R and a - b = V.

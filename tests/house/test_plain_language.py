@@ -57,7 +57,7 @@ CEILINGS = {
     "dpcore/laboratory": (135, 79),
     "dpcore/mechanisms": (0, 1),
     "dpcore/populations": (24, 15),
-    "dpcore/privacy": (33, 13),
+    "dpcore/privacy": (0, 1),
     "dpcore/protocol": (100, 18),
     "dpcore/results": (0, 8),
     "dpcore/rounds": (1, 5),

@@ -322,7 +322,7 @@ def test_the_overdraft_of_delta_is_refused_beside_that_of_epsilon(tmp_path: Path
     for _ in range(2):
         client.report({"x": 0.3})
     drawn = words.drawn
-    with pytest.raises(BudgetExceeded, match="total delta of 2e-06, of which 2e-06 is spent; nothing was drawn"):
+    with pytest.raises(BudgetExceeded, match="total delta of 2e-06, with 2e-06 already spent; nothing was drawn"):
         client.report({"x": 0.3})
     assert words.drawn == drawn
     assert (ledger.spent(), ledger.spent_delta()) == (Budget.parse("2"), Fraction(2, 10**6))

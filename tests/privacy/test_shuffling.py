@@ -301,7 +301,7 @@ def test_nothing_is_refused_where_nothing_links():
 
 def test_two_categories_are_looked_for_over_what_others_hold():
     two = TwoCategories(0.75, 0.25)
-    inside = max(two._of(19, m, m, 0.3)[1] for m in range(20))
+    inside = max(two._bounds(19, m, m, 0.3)[1] for m in range(20))
     assert inside <= two.above(20, 0.3) <= inside * 1.003
 
 

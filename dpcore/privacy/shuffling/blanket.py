@@ -55,7 +55,7 @@ class Blanket:
 
     @property
     def telling(self) -> float:
-        """How much one report tells where the crowd is large: epsilon is about some five roots of it over the crowd."""
+        """The information of one report in a large crowd: epsilon is about five times the root of it over the crowd."""
         return 2 * self.p * (self.ratio - 1) ** 2
 
     def delta(self, reports: int, epsilon: float, share: float = 1.0) -> float:
@@ -83,8 +83,8 @@ def expected_excess(values: np.ndarray, masses: np.ndarray, many: int) -> float:
     reach = min(many * float(values[0]), reach_of(*alone, many))
     step = max(values[0] / _STEPS, 4 * reach / _LONGEST)
     grid, law = _spread(np.maximum(values, -reach) / step, masses)  # less than nothing is nothing
-    found, beside = excess(grid, law, many, math.ceil(4 * reach / step))
-    return float((found + beside) * step / many)
+    mean_excess, beside = excess(grid, law, many, math.ceil(4 * reach / step))
+    return float((mean_excess + beside) * step / many)
 
 
 def _spread(values: np.ndarray, masses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

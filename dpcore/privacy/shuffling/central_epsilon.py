@@ -1,9 +1,10 @@
 """A figure for an attribute, a round, several rounds: (epsilon, delta) of what is published, between two bounds.
 
-Levels are public, so that whoever is at level l hides among those at it: the crowd there is n times its share, and delta is the
-levels' average at one epsilon.  A crowd is never averaged.  Who reports one of several units hides among those of the unit, in
-the same way.  Attributes whose reports are counted together (pairs) are one channel: its ratio is the product of theirs.  What
-is published in groups by a label has the group as its crowd.  Figures of attributes and rounds add up, epsilons and deltas.
+Levels are public, so that a client at level l hides among those at it: the crowd there is n times its share, and delta is the
+levels' average at one epsilon.  A crowd is never averaged.  A client that reports one of several units hides among those of
+the unit in the same way.  Attributes whose reports are counted together (pairs) are one channel: its ratio is the product of
+theirs.  What is published in groups by a label has the group as its crowd.  Epsilons and deltas add up over attributes and
+rounds.
 """
 
 from __future__ import annotations
@@ -103,8 +104,8 @@ def least_epsilon(
     """Return (low, high): bound(low) > delta >= bound(high), or low = 0, or high = `most`, which is enough by what it is.
 
     bound: falls in epsilon.  nearly: the part of `most` above which nobody looks.  guess: where to look first.  As sums of many
-    reports are nearly normal, each delta that is found is that of one draw of N(m, 1) against N(0, 1); where to look next is
-    said by the line through the last two m.
+    reports are nearly normal, each computed delta is that of one draw of N(m, 1) against N(0, 1); the line through the last
+    two m gives the next guess.
     """
     if most <= 0 or bound(0.0) <= delta:
         return 0.0, 0.0
@@ -112,11 +113,11 @@ def least_epsilon(
     for step in range(_STEPS):
         least = _TOLERANCE * high
         guess = min(max(guess, low + 0.1 * least), high - 0.1 * least, most * nearly)
-        found = bound(guess)
-        low, high = (guess, high) if found > delta else (low, guess)
+        reached = bound(guess)
+        low, high = (guess, high) if reached > delta else (low, guess)
         if low == most * nearly or high - low <= least:
             break
-        before, mean = mean, _last(partial(_is_below, found, guess), 0.0, 40.0)
+        before, mean = mean, _last(partial(_is_below, reached, guess), 0.0, 40.0)
         slope = (mean - before) / (guess - last) if step else 0.0
         last = guess
         guess = (low + high) / 2

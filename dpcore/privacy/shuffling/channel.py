@@ -1,8 +1,8 @@
-"""Upper and lower bounds of what the multiset of n reports of a finite channel tells of one person, from integer weights.
+"""Upper and lower bounds of one client's privacy loss from the multiset of n reports of a finite channel, by integer weights.
 
-Upper: the blanket of the largest ratio and the largest distance of two rows (`blanket`).  Lower: everybody else holds one
-value, and reports are sorted into kinds; what `Contrast` finds of three and `Kinds` of more, an attacker finds.  Two values
-and two reports have their exact law.
+Upper: the blanket of the largest ratio and the largest distance of two rows (`blanket`).  Lower: all others have one value, and
+reports are sorted into three kinds (`Contrast`) or more (`Kinds`), an attack.  For two values and two reports the distribution
+is exact.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Level:
 
     @property
     def blanket(self) -> Blanket:
-        """The numbers that bound what the level tells."""
+        """The upper bound of the level's privacy loss."""
         return Blanket(self.ratio, self.distance, self.mass)
 
     def above(self, reports: int, epsilon: float, crowd: float = 1.0) -> float:
@@ -65,8 +65,8 @@ class Level:
 
     def sharpest(self, reports: int, epsilon: float, crowd: float = 1.0) -> Level:
         """Return the level with the one of its attacks that finds most at this epsilon."""
-        found = [attack.among(crowd * self.share).below(reports, epsilon) for attack in self.attacks]
-        return replace(self, attacks=self.attacks[int(np.argmax(found)) :][:1]) if len(found) > 1 else self
+        deltas = [attack.among(crowd * self.share).below(reports, epsilon) for attack in self.attacks]
+        return replace(self, attacks=self.attacks[int(np.argmax(deltas)) :][:1]) if len(deltas) > 1 else self
 
 
 def level_of(weights: np.ndarray, share: float = 1.0, mass: Fraction | None = None) -> Level:
@@ -122,7 +122,7 @@ def _ratio(rows: np.ndarray, totals: Sequence[int]) -> Fraction:
         if max(shares) and not min(shares):
             raise CalibrationError(
                 "a report of this channel is impossible under one answer and possible under another, so that no number of "
-                "reports hides who says it; expected weights above 0"
+                "reports hides its sender; expected weights above 0"
             )
         worst = max(worst, max(shares) / min(shares)) if max(shares) else worst
     return worst
@@ -134,7 +134,7 @@ def _least_mass(rows: np.ndarray, totals: Sequence[int]) -> Fraction:
     least = [
         (min(Fraction(w, t) for w, t in zip(column, totals, strict=True)), many) for column, many in columns.items()
     ]
-    return sum((many * each for each, many in least), Fraction(0))
+    return sum((many * weight for weight, many in least), Fraction(0))
 
 
 def _farthest(rows: np.ndarray, totals: Sequence[int], law: np.ndarray) -> tuple[Fraction | float, tuple[int, int]]:
@@ -168,18 +168,19 @@ def attacks_of(law: np.ndarray, first: int, second: int) -> list[Contrast | Kind
     overlaps = np.minimum(np.abs(law[first] - law[second]), law).sum(axis=1)  # where others hide least
     others.add(int(np.argmin(overlaps)))
     rows = {third: (law[first], law[second], law[third]) for third in others}
-    told = {third: _told(*rows[third]) for third in others}
-    by_told = sorted(others, key=lambda third: told[third], reverse=True)
-    enough = (1 - 1e-8) * _sorted_kinds(*rows[by_told[0]]).strength  # who tells less in all has no three that tell more
-    three = max((_sorted_kinds(*rows[o]) for o in others if told[o][0] >= enough), key=lambda found: found.strength)
-    most = next((kinds for third in by_told if (kinds := kinds_of(*rows[third]))), None)
-    found: list[Contrast | Kinds] = [three]
+    strengths = {third: _strength(*rows[third]) for third in others}
+    strongest = sorted(others, key=lambda third: strengths[third], reverse=True)
+    enough = (1 - 1e-8) * _sorted_kinds(*rows[strongest[0]]).strength  # three kinds are at most as strong as all kinds
+    contrasts = (_sorted_kinds(*rows[third]) for third in others if strengths[third][0] >= enough)
+    three = max(contrasts, key=lambda contrast: contrast.strength)
+    most = next((kinds for third in strongest if (kinds := kinds_of(*rows[third]))), None)
+    attacks: list[Contrast | Kinds] = [three]
     if most is not None and most.strength >= _TELLS_MORE * three.strength:
-        found.append(most)
-    return list(dict.fromkeys(side for attack in found for side in (attack, attack.reversed)))
+        attacks.append(most)
+    return list(dict.fromkeys(side for attack in attacks for side in (attack, attack.reversed)))
 
 
-def _told(one: np.ndarray, other: np.ndarray, third: np.ndarray) -> tuple[float, float]:
+def _strength(one: np.ndarray, other: np.ndarray, third: np.ndarray) -> tuple[float, float]:
     """The strength and the skewness of all kinds together, to nine digits; joining what is as likely changes neither."""
     gain, there = one - other, third > 0
     if gain[~there].any():

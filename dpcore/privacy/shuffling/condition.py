@@ -1,8 +1,8 @@
 """When there is a second figure: what is seen must be a function of the multiset of reports, and of nothing else.
 
-The figure is for whoever sees what is published.  It is refused, with the reason, where something links a report to a person
-or to other reports of that person, since then nobody hides in a crowd.  Whoever sees reports (who runs the collector, who
-steals a disk) has the local epsilon, always.
+The figure is for an observer of what is published.  It is refused, with the reason, where something links a report to a person
+or to other reports of that person, since then nobody hides in a crowd.  For anybody who sees reports (the collector's operator,
+a thief of a disk) the local epsilon applies.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Publication:
         reasons = {
             "reports carry tokens, which link those of one client": self.tokens,
             "answers are remembered, so that a person's report comes again, and a rare one is known by it": self.memoized,
-            "files of reports are kept, and whoever has them sees more than what is published": self.kept,
+            "files of reports are kept, and they show more than what is published": self.kept,
             "what is published shows the order in which reports came, so that a report hides among few": self.in_order,
             f"a published group has {self.least_cell} reports, fewer than {FEWEST}, and is no crowd": few,
             "noise is Gaussian, whose epsilon holds but for a delta of its own": self.delta > 0,
@@ -58,7 +58,7 @@ class Publication:
         """Raise SchemeError with the reasons where there is no second figure."""
         if self.refusals:
             raise SchemeError(
-                "publication tells no less than the local epsilon says: "
+                "publication has no epsilon below the local one: "
                 + "; ".join(self.refusals)
                 + ". Publish sums of reports "
                 "without tokens and memory, delete the reports, and merge small groups"

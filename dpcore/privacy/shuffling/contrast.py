@@ -1,7 +1,7 @@
-"""What n reports tell of one person, where each is of one of three kinds and others' are alike: exact, rounded either way.
+"""Loss of one person among n reports of three kinds, where others' are identically distributed: exact, rounded either way.
 
 The person's report is of kind 0 or 1 with the probabilities `one` under one value and `other` under another, and of the third
-kind else; each of n - 1 others' independently with `others`.  Whoever sees how many are of each kind has the likelihood ratio
+kind else; each of n - 1 others' independently with `others`.  The counts of the kinds have the likelihood ratio
 
     (a0 A + a1 B + a2 (n - A - B)) / (b0 A + b1 B + b2 (n - A - B)),    a = one / others, b = other / others,
 
@@ -53,7 +53,7 @@ class Contrast:
 
     @property
     def strength(self) -> float:
-        """How much one report tells where the crowd is large."""
+        """The information of one report in a large crowd."""
         laws = zip(*map(_three, self._laws), strict=True)
         return sum((a - b) ** 2 / o for a, b, o in laws if o > 0)
 

@@ -1,15 +1,15 @@
-"""The least that n reports tell of one person where everybody else holds one value, with as many kinds of reports as there are.
+"""A lower bound of one person's loss from n reports where all others hold one value, with all kinds of reports.
 
-As in `contrast`, delta = E max(S, 0) / n, S a sum of n gains (a - e^epsilon b)(Z), Z a kind of *others'* law; here there may be
-more than three kinds, and the first, which tells nothing, has a = b.  What is found is a lower bound, since it is an attack:
+As in `contrast`, delta = E max(S, 0) / n, S a sum of n gains (a - e^epsilon b)(Z), Z a kind drawn from *others*.  Here there
+may be more than three kinds; the first, which is uninformative, has a = b.  The result is a lower bound, since it is an attack:
 
-    whoever sees reports may call one of the first kind something else at random.  A kind of mass m and gain v that is given the
+    an observer may relabel reports of the first kind at random.  A kind of mass m and gain v that is given the
     mass x of the first, whose gain is r, has the gain (m v + x r) / (m + x) on average: any number between v and r.
 
 So each gain is brought to the next whole number of steps from r, toward r, and `sums` adds up whole numbers.
 
-Where everybody else holds one value is where a large crowd hides least, so that this is what a large crowd tells but for terms
-that vanish with it.  How much may be told at first order is the information of c, the shares of what others hold,
+A large crowd hides least where all others hold one value, so that the bound is exact for a large crowd, but for terms that
+vanish with its size.  The loss at first order is the information of c, the shares of what others hold,
 
     I(c) = max over v of (v . (one - other))^2 / sum_y c_y Var_y(v),
 
@@ -36,9 +36,9 @@ Law = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Kinds:
-    """The laws of one report's kind: the person's under one value and under another, and everybody else's.
+    """The distributions of one report's kind: the person's under one value and under another, and everybody else's.
 
-    The first kind tells nothing: it is as frequent under the one value as under the other.
+    The first kind is uninformative: it is as frequent under the one value as under the other.
 
     >>> law = Kinds(one=(0.25, 0.5, 0.25), other=(0.25, 0.25, 0.5), others=(0.5, 0.25, 0.25))
     >>> round(law.below(1, 0.0), 3)  # alone: the total variation
@@ -61,7 +61,7 @@ class Kinds:
 
     @property
     def strength(self) -> float:
-        """How much one report tells where the crowd is large."""
+        """The information of one report in a large crowd."""
         return sum((a - b) ** 2 / o for a, b, o in zip(self.one, self.other, self.others, strict=True))
 
     def below(self, reports: int, epsilon: float) -> float:
@@ -81,13 +81,13 @@ class Kinds:
         first = float(gains[0])
         steps = (gains[1:] - first) / step
         whole = np.trunc(steps * (1 + 1e-12))
-        given = others[1:] * np.maximum(steps / whole - 1, 0.0)
-        left = float(others[0] - given.sum())
+        moved = others[1:] * np.maximum(steps / whole - 1, 0.0)
+        left = float(others[0] - moved.sum())
         if left < 0:
             return 0.0
-        grid, law = np.append(0.0, whole), np.append(left, others[1:] + given)
-        found, beside = excess(grid, law, reports, math.ceil(4 * reach / step), -reports * first / step)
-        return max(0.0, found * (1 - _SLACK) - beside) * step / reports
+        grid, law = np.append(0.0, whole), np.append(left, others[1:] + moved)
+        mean_excess, beside = excess(grid, law, reports, math.ceil(4 * reach / step), -reports * first / step)
+        return max(0.0, mean_excess * (1 - _SLACK) - beside) * step / reports
 
 
 def kinds_of(one: np.ndarray, other: np.ndarray, others: np.ndarray) -> Kinds | None:

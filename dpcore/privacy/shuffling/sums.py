@@ -41,8 +41,8 @@ def excess(grid: np.ndarray, law: np.ndarray, many: int, window: int, line: floa
         last = reach - 1 + first - line
         beside += last * math.exp(-tilt * last)  # the most of what was not looked at
     ahead = powers * _roots(length)[waves * (first % length) % length]
-    found = float((ahead * _transform(waves, length, reach, first - line, tilt)).real.sum()) / length
-    return scale * max(0.0, found), scale * beside
+    mean_excess = float((ahead * _transform(waves, length, reach, first - line, tilt)).real.sum()) / length
+    return scale * max(0.0, mean_excess), scale * beside
 
 
 def _powers(base: np.ndarray, many: int) -> tuple[np.ndarray, np.ndarray]:

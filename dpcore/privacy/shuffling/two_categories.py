@@ -1,4 +1,4 @@
-"""The exact law of counts of two answers: m of n - 1 others hold the first value, and how often each was said is published.
+"""Exact distribution of the counts of two answers, which are published; m of n - 1 others hold the first value.
 
 The count is K + D, K ~ Bin(m, s) + Bin(n - 1 - m, t) and D ~ Bernoulli(s) or Bernoulli(t) for the person, where s and t are
 the probabilities of saying the first under either value.  The worst m is looked for by branch and bound.
@@ -22,7 +22,7 @@ _DIRECT = 1 << 20  # products, above which sums are made by a Fourier transform,
 _TRANSFORM = 1e-12  # all of whose errors are below this: 2^-53 log2(2^15) of the laws' norms, over 2^15 numbers
 _SPARED = 6.5  # standard deviations below its mean that a random crowd is taken to have
 _CLOSE = 0.002  # of delta: what branch and bound leaves open, some ten-thousandths of epsilon
-_RANGES = 200  # of which the largest decides where more would be needed
+_RANGES = 200  # at most so many ranges of m; the largest bound decides if more would be needed
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class TwoCategories:
 
     def below(self, reports: int, epsilon: float) -> float:
         """Return a number that delta is at least: where all others hold the same."""
-        return max(self._of(reports - 1, m, m, epsilon)[0] for m in {0, reports - 1})
+        return max(self._bounds(reports - 1, m, m, epsilon)[0] for m in {0, reports - 1})
 
     def above(self, reports: int, epsilon: float, share: float = 1.0) -> float:
         """Return a number that delta is at most, in both directions and whatever others hold.
@@ -51,15 +51,15 @@ class TwoCategories:
             spared = float(betainc(others - few + 1, few, 1 - share)) if few else 0.0
             others = few
         least = self.below(others + 1, epsilon)
-        ranges = [(-self._of(others, 0, others, epsilon)[1], 0, others)]
+        ranges = [(-self._bounds(others, 0, others, epsilon)[1], 0, others)]
         while -ranges[0][0] > least * (1 + _CLOSE) and len(ranges) < _RANGES and ranges[0][1] < ranges[0][2]:
             _, lo, hi = heappop(ranges)  # where the most may be
             middle = (lo + hi) // 2
             for half in ((lo, middle), (middle + 1, hi)):
-                heappush(ranges, (-self._of(others, *half, epsilon)[1], *half))
+                heappush(ranges, (-self._bounds(others, *half, epsilon)[1], *half))
         return min(1.0, -ranges[0][0] + spared)
 
-    def _of(self, others: int, lo: int, hi: int, epsilon: float) -> tuple[float, float]:
+    def _bounds(self, others: int, lo: int, hi: int, epsilon: float) -> tuple[float, float]:
         law, beside = _counts(lo, others - hi, self.first, self.second)
         factor, count = math.exp(epsilon), np.zeros(len(law) + 1)
         one, other = count.copy(), count.copy()
