@@ -21,7 +21,7 @@ from dpcore.errors import SchemeError
 from dpcore.functionals.group import Group
 from dpcore.populations.distributions import CategoricalLaw, Law, NumericLaw, PointsLaw, mixture
 
-Given = str | Mapping[str, float] | None
+Condition = str | Mapping[str, float] | None
 PEOPLE = 1 << 21  # the stream people are drawn from; attributes' reports have 0, 1, 2, ..., the drawn units 2^20
 
 
@@ -30,7 +30,7 @@ class Respondents(ABC):
 
     @abstractmethod
     def truth(self, attribute: str, given: Any = None) -> NumericLaw | PointsLaw:
-        """Return the law of a numeric attribute among those who answer: a density's, or of points."""
+        """Return the distribution of a numeric attribute among respondents who answer: continuous or discrete."""
 
     def cell_probabilities(
         self, attribute: str, lower: float, upper: float, cells: int, given: str | None = None
@@ -131,7 +131,7 @@ class Population(Respondents):
         """Return the `size` people of one block, columns of shape (size,): numbers, and categories as pandas' Categorical.
 
         block: 0, 1, 2, ...; size: BLOCK for all but the last.
-        With one seeded source the people of a block are the same whoever asks and whatever was asked before.
+        With one seeded source a block has the same people on every call, whatever was drawn before.
         """
         return self._columns(size, random.spawn(PEOPLE, block))
 
@@ -149,8 +149,8 @@ class Population(Respondents):
             )
         return np.array([true.get(category, 0.0) for category in categories])
 
-    def truth(self, attribute: str, given: Given = None) -> NumericLaw | PointsLaw:
-        """Return the law of a numeric attribute among those who answer: a density's, or of points."""
+    def truth(self, attribute: str, given: Condition = None) -> NumericLaw | PointsLaw:
+        """Return the distribution of a numeric attribute among respondents who answer: continuous or discrete."""
         by_group = self._laws(attribute)
         parts = []
         for group, share in self.shares(given).items():
@@ -171,13 +171,13 @@ class Population(Respondents):
             )
         return self.laws[attribute]
 
-    def _category_probabilities(self, attribute: str, given: str | None) -> dict[str, float]:
-        if given is not None and given not in self.weights and self._group(given).attribute == attribute:
-            self.shares(given)  # refuses a category nobody has
-            return {self._group(given).category: 1.0}
+    def _category_probabilities(self, attribute: str, condition: str | None) -> dict[str, float]:
+        if condition is not None and condition not in self.weights and self._group(condition).attribute == attribute:
+            self.shares(condition)  # refuses a category nobody has
+            return {self._group(condition).category: 1.0}
         by_group = self._laws(attribute)
         total: dict[str, float] = {}
-        for group, share in self.shares(given).items():
+        for group, share in self.shares(condition).items():
             law = by_group[group]
             if not isinstance(law, CategoricalLaw):
                 raise SchemeError(f"{attribute!r} is numeric in population {self.name!r}; ask for its truth")
@@ -185,14 +185,14 @@ class Population(Respondents):
                 total[category] = total.get(category, 0.0) + share * probability
         return total
 
-    def _group(self, given: str) -> Group:
+    def _group(self, text: str) -> Group:
         """The group that a text names; its attribute is one of the population's."""
-        group = Group.parse(given) if "=" in given else None
+        group = Group.parse(text) if "=" in text else None
         if group is None or group.attribute not in self.attributes or not group.category:
-            raise SchemeError(f"given must be one of {', '.join(self.weights)} or 'ATTRIBUTE=CATEGORY', got {given!r}")
+            raise SchemeError(f"given must be one of {', '.join(self.weights)} or 'ATTRIBUTE=CATEGORY', got {text!r}")
         return group
 
-    def shares(self, given: Given = None) -> dict[str, float]:
+    def shares(self, given: Condition = None) -> dict[str, float]:
         """Return the probabilities of the groups among those described by `given` (Bayes)."""
         if given is None or isinstance(given, Mapping):
             return dict(given or self.weights)

@@ -1,12 +1,12 @@
 """Households like those of the Consumer Expenditure survey: five attributes, urban and rural ones different.
 
 The attributes and their codes are those of the CE sample that teachers of statistical privacy use [HuOverview].
-The numbers are ours and stand for nobody.
+The numbers are ours and represent no real households.
 They have the survey's broad shape: right-skewed incomes, most households without children, about ten thousand dollars
 spent in a quarter.
 The rural share is 0.22, well above the survey's, so that rural estimates have people to rest on.
-Within urban and within rural households attributes are independent, which real ones are not: income says nothing about
-expenditure here beyond what the place says.
+Within urban and within rural households attributes are independent, unlike real ones: given the place, income
+and expenditure are unrelated here.
 All Beta shapes are whole and at least three: densities are polynomials, strictly inside the bounds.
 """
 

@@ -1,4 +1,4 @@
-"""How a text file of records is written: its delimiter, decimal mark and encoding, as far as the file shows them."""
+"""How a text file of records is written: its delimiter, decimal mark and encoding, inferred from the file where possible."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Dialect:
 
 
 def ending(path: Path) -> str:
-    """Return the ending that tells a file's format, without the one of its compression."""
+    """Return the ending that names a file's format, without that of its compression."""
     *_, before, last = ["", *(suffix.lower() for suffix in path.suffixes or [""])]
     return before if last in _COMPRESSION else last
 
@@ -83,7 +83,7 @@ def resolved(path: Path, columns: Sequence[str], dialect: Dialect) -> Dialect:
 
 
 def encoding_of(path: Path) -> str:
-    """Return the encoding that a byte-order mark says, else UTF-8."""
+    """Return the encoding that a byte-order mark declares, else UTF-8."""
     with content_of(path) as content:
         start = content.read(3)
     return next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8")
@@ -97,7 +97,7 @@ def header_of(path: Path, encoding: str, delimiter: str) -> list[str]:
 
 @contextmanager
 def content_of(path: Path) -> Iterator[Any]:
-    """Yield the bytes of a file, decompressed where its ending says so."""
+    """Yield the bytes of a file, decompressed if its ending names a compression."""
     with opened(path) as file:
         compression = _COMPRESSION.get(path.suffix.lower())
         with pa.input_stream(str(file) if isinstance(file, Path) else file, compression=compression) as content:

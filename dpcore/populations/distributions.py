@@ -186,7 +186,7 @@ class NumericLaw:
         return drawn
 
     def clipped(self, lower: float, upper: float) -> NumericLaw | ClippedLaw:
-        """Return the law of the values brought to [lower, upper]: what a scheme with these bounds is told."""
+        """Return the distribution of values clipped to [lower, upper], as a scheme with these bounds receives them."""
         return self if (lower, upper) == (self.lower, self.upper) else ClippedLaw(float(lower), float(upper), self)
 
     def _mix(self, value: Callable[[Component], Any]) -> np.ndarray:
@@ -287,7 +287,7 @@ class PointsLaw:
 
     @classmethod
     def of(cls, values: Any, probabilities: Any) -> PointsLaw:
-        """Return the law of values in any order, (k,); those that repeat are one."""
+        """Return the distribution on values in any order, (k,); repeated values are merged."""
         distinct, places = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
         mass = np.bincount(places, weights=probabilities)
         return cls(distinct[mass > 0], mass[mass > 0] / mass.sum())
@@ -319,14 +319,14 @@ class PointsLaw:
 
     def pdf(self, x: Any) -> np.ndarray:
         """Raise SchemeError: points have no density."""
-        raise SchemeError("values at points have no density")
+        raise SchemeError("a discrete distribution has no density")
 
     def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
         """Raise SchemeError: points have no density."""
-        raise SchemeError("values at points have no density")
+        raise SchemeError("a discrete distribution has no density")
 
     def clipped(self, lower: float, upper: float) -> PointsLaw:
-        """Return the law of the values brought to [lower, upper]."""
+        """Return the distribution of values clipped to [lower, upper]."""
         return PointsLaw.of(np.clip(self.values, lower, upper), self.probabilities)
 
     @cached_property

@@ -76,7 +76,7 @@ def column_names(path: Path, dialect: Dialect = Dialect()) -> list[str]:
     Raises InvalidRecord as `read_columns` does.
     """
     if ending(path) not in _READERS or not path.is_file():
-        next(read_columns(path, [], 1, dialect=dialect))  # says why not
+        next(read_columns(path, [], 1, dialect=dialect))  # raises the reason
     with _one_line_errors(path, dialect):
         if ending(path) in (".csv", ".tsv"):
             written = resolved(path, [], dialect)

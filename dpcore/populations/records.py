@@ -1,9 +1,9 @@
 """Real records from files, by column name, only the columns a scheme asks for.
 
-The reader says whether a file can be read; whether its values are allowed is the scheme's business (`Scheme.encode`).
+The reader checks whether a file can be read; the scheme checks whether its values are allowed (`Scheme.encode`).
 A CSV row with too few or too many fields is refused, because the last line of a file cut short looks like that.
-A CSV cut within its last field, or between two lines, cannot be told from a whole one; nor can JSON lines cut between
-two; Parquet knows.
+Truncation goes unnoticed within the last field of a CSV, between two of its lines, and between two JSON lines; Parquet
+detects it.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def read_tables(
 
 
 def questions_by_column(scheme: Scheme) -> dict[str, list[Attribute]]:
-    """Return which attributes are asked of each column, in the scheme's order; of two asked together each side."""
+    """Return the attributes of each column, in the scheme's order; for a joint attribute each side."""
     columns: dict[str, list[Attribute]] = {}
     for attribute in scheme.reported.values():
         for question in attribute.questions:
@@ -142,8 +142,8 @@ def _numbers(
         )
     if len(bad):
         raise InvalidRecord(
-            f"column {name!r} of {path} must hold numbers, without a thousands separator and with the decimal mark that "
-            f"--decimal says; record {first + int(bad[0]) + 1} does not ({len(bad)} of its block)"
+            f"column {name!r} of {path} must hold numbers, without a thousands separator and with the decimal mark of "
+            f"--decimal; record {first + int(bad[0]) + 1} does not ({len(bad)} of its block)"
         )
     return numbers
 
@@ -177,7 +177,7 @@ def parsed(
 
 
 def _days(column: pa.ChunkedArray, codes: Collection[str], calendar: str, zone: str) -> tuple[pa.Array, np.ndarray]:
-    """The days since 1970-01-01 that a column of dates, times or texts says, as `parsed` returns them; numbers are none."""
+    """The days since 1970-01-01 in a column of dates, times or texts, as `parsed` returns them; numbers have none."""
     if pa.types.is_temporal(column.type) and calendar == dates.DAYS:
         return column.cast(pa.date32()).cast(pa.int32()).cast(pa.float64()).fill_null(math.nan), np.array([], np.int64)
     coded = column.combine_chunks()

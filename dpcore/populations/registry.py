@@ -21,7 +21,7 @@ NAMES = tuple(_BY_SCHEME)
 def respondents_of(scheme: Scheme, like: Path | None = None, dialect: Dialect = Dialect()) -> Respondents:
     """Return the simulated respondents of a scheme.
 
-    like: a file of records they are drawn from, written as `dialect` says.  Without one they are those that the scheme's
+    like: a file of records they are drawn from, in the format of `dialect`.  Without one they are those that the scheme's
     `simulate` states, else those of its name where they have all that it asks, else default ones.
     Raises SchemeError or InvalidRecord.
     """

@@ -43,7 +43,7 @@ class Resampled(Respondents):
         return self._table.take(pa.array(random.generator().integers(0, self._table.num_rows, n)))
 
     def records_block(self, block: int, size: int, random: Source) -> pa.Table:
-        """Return the `size` respondents of one block; the same with one seeded source, whoever asks."""
+        """Return the `size` respondents of one block; the same on every call with one seeded source."""
         return self.records(size, random.spawn(PEOPLE, block))
 
     @cached_property
@@ -72,21 +72,21 @@ class Resampled(Respondents):
         sizes = [len(side.cells) for side in attribute.sides]
         return self._shares(self._cells[attribute.name], sizes[0] * sizes[1], given).reshape(sizes)
 
-    def _shares(self, places: np.ndarray, size: int, given: str | None) -> np.ndarray:
-        counts = np.bincount(places[self._rows(given)], minlength=size)
+    def _shares(self, places: np.ndarray, size: int, condition: str | None) -> np.ndarray:
+        counts = np.bincount(places[self._rows(condition)], minlength=size)
         return counts / max(1, counts.sum())
 
-    def _rows(self, given: str | None) -> np.ndarray:
+    def _rows(self, condition: str | None) -> np.ndarray:
         """Which records are of a group, 'ATTRIBUTE=CATEGORY'; raises SchemeError where none is."""
-        if given is None:
+        if condition is None:
             return np.ones(self._table.num_rows, dtype=bool)
-        group = Group.parse(given)
+        group = Group.parse(condition)
         if group is None or group.attribute not in self._asked:
-            raise SchemeError(f"given must be 'ATTRIBUTE=CATEGORY' of the scheme, got {given!r}")
+            raise SchemeError(f"given must be 'ATTRIBUTE=CATEGORY' of the scheme, got {condition!r}")
         place = self._asked[group.attribute].categories.index(group.category)
         chosen = np.equal(self._places(group.attribute), place)
         if not chosen.any():
-            raise SchemeError(f"no record is of {given!r}")
+            raise SchemeError(f"no record is of {condition!r}")
         return chosen
 
     def _places(self, attribute: str) -> np.ndarray:

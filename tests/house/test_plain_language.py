@@ -56,7 +56,7 @@ CEILINGS = {
     "dpcore/functionals": (1, 1),
     "dpcore/laboratory": (135, 79),
     "dpcore/mechanisms": (0, 1),
-    "dpcore/populations": (24, 15),
+    "dpcore/populations": (0, 10),
     "dpcore/privacy": (0, 1),
     "dpcore/protocol": (100, 18),
     "dpcore/results": (0, 8),

@@ -253,7 +253,7 @@ def test_survey_files_are_read_by_their_value_labels(tmp_path: Path, subtests: p
 
 REFUSED: dict[str, tuple[bytes, str]] = {
     "ambiguous commas": (lines(delimiter=";").replace("12.5", "1,234").replace("-3.25", "3").encode(), "say --decimal"),
-    "decimal commas among commas": (lines(comma=True).encode(), "with the decimal mark that --decimal says"),
+    "decimal commas among commas": (lines(comma=True).encode(), "with the decimal mark of --decimal"),
     "thousands": (lines(comma=True).replace('"12,5"', '"1,234.5"').encode(), "without a thousands separator"),
     "latin-1": (lines(NARROW).encode("latin-1"), "say --encoding"),
     "unknown delimiter": (lines(delimiter=":").encode(), "say --delimiter"),
