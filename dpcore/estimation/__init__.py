@@ -1,7 +1,7 @@
 """From counts to estimates with errors: densities, numbers of them, frequencies, and differences of two.
 
-Here: what an estimate is, the estimators and the inference they call.  Not here: schemes and reports, of which an estimator
-sees a model and counts; the functionals themselves.  An estimator is a file of `density`, `discrete`, `frequency` or `joint`,
+Here: what an estimate is, the estimators and the inference they call.  Not here: schemes and reports (an estimator gets
+a model and counts); the functionals themselves.  An estimator is a file of `density`, `discrete`, `frequency` or `joint`,
 found by its `titles`, which the mechanisms that it reads declare.  May import mechanisms, functionals and errors.
 
 Modules:
@@ -18,7 +18,7 @@ Modules:
     functional_estimate: the estimate of one functional, with its interval or the reason for a refusal
     groups: groups of an aggregate: report counts and refusals
     inference/: confidence intervals and bands of functionals, and comparisons of estimates
-    joint/: two attributes together: what pairs of reports say of their joint law
+    joint/: two attributes together: their joint distribution from pairs of reports
     registry: every estimator by its name in schemes
     requirements: whether a scheme's attributes can be estimated as declared
     weighting/: weighting by public labels: raking, weighted estimates and their variance

@@ -67,7 +67,7 @@ COARSEST_LEVEL, FIT_LEVEL, FINEST_LEVEL = 4, 6, 8
 SMALL = 0.1
 
 # Ratio of the error of a finer correction to that of a coarser one, at most.  Half: cdf .96 times as long, but int f^2 of a
-# claw refused in half of the rounds at (10^6, 1); twice: shares 1.03, values at points 1.12.
+# claw refused in half of the rounds at (10^6, 1); twice: shares 1.03, discrete values 1.12.
 MAX_COST = 2.0
 
 # Share of a whole that a correction or chance may take: of a report by a regression on margins (a cell of one report does not
@@ -89,7 +89,7 @@ MIN_SUPPORT = 20
 # deviations out, and has .4 / s at its mode.
 TAIL = 8.0
 
-# Gain of the log-likelihood at which EM stops, of which noise makes differences of one.
+# Gain of the log-likelihood at which EM stops; noise alone makes differences of one.
 EM_GAIN = 0.05
 
 # Damping of a quadratic functional, in multiples of the class's roughness: 0.5 to 4 are within a quarter of the shortest for a
@@ -124,7 +124,7 @@ LATTICE_SHARES = np.array([0.2, 0.5, 1.0])
 COARSE_LATTICE = 8
 
 # -- Numerical tolerances, grids and limits of searches: fine or large enough -------------------------------------------
-# A figure says what a number of this section was compared with; most have none, and were not halved and doubled.
+# A comment gives the figure if a number of this section was compared; most have none and were not halved and doubled.
 
 # Guards against division by zero.
 TINY = 1e-300
@@ -161,7 +161,7 @@ MAX_ORDER = 8  # of polynomials of a joint distribution: more is not seen throug
 CELL_PARTS = 1 << 16  # of an input cell's width, in which an edge within it is placed
 POSITIVITY_LEVEL = 9  # of the knots at which densities are made nonnegative, at most two refinements
 FINEST_LATTICE = 170  # looked for, and at most a third of the input cells
-MAX_TRIED = 64  # cells of a peak, each of which may be where all of it is
+MAX_TRIED = 64  # cells of a peak that are tried as the place of all its mass
 
 # Draws: two tenths of a per cent of coverage.  One seed, so that the same reports give the same answer.
 DRAWS, SIMULATED_ROUNDS, SEED = 10_000, 2_000, 30

@@ -49,7 +49,7 @@ def seen(aggregate: Any, cells: Mapping[Group, np.ndarray], fewest: int) -> list
     for name, answered in () if held is None else held.answered.items():
         may = set(cells)
         others = [other for own, other in pairs if own == name and not is_withheld(aggregate, other, fewest)]
-        for counts in (answered[:, None], *(held.statistics[other] for other in others)):  # by what else is said
+        for counts in (answered[:, None], *(held.statistics[other] for other in others)):  # by other attributes
             key, many = counts.tobytes(), counts.shape[1]
             if key not in shown_groups:
                 fixed = [np.tile(np.arange(many) == category, len(counts)) for category in range(many) if many > 1]

@@ -70,7 +70,7 @@ class Silence:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Reports of clients, some of whom do not respond; model: the mechanism's, with all input cells.  counts: (S,)."""
+    """Reports of clients with item nonresponse; model: the mechanism's, with all input cells.  counts: (S,)."""
 
     model: FiniteChannel
     counts: np.ndarray

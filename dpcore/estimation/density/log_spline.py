@@ -168,7 +168,7 @@ class LogSplineInference:
         )
 
     def discreteness(self) -> Discreteness:
-        """Return whether values sit at few points."""
+        """Return whether the distribution is discrete."""
         return self.corrected.discreteness
 
     def influence(self, functional: Functional) -> tuple[np.ndarray, bool] | None:

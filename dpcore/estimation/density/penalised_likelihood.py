@@ -57,7 +57,7 @@ def maximise(
                 return Maximum(eta, factor, value - half, information, True)
             tries = constants.SHORTENINGS if is_here else constants.QUASI_SHORTENINGS
             tried = _climbed(family, precision, eta, step, value, left, tries) if left >= constants.CONVERGED else None
-            if tried is None:  # converged, or as far as rounding lets see
+            if tried is None:  # converged up to rounding
                 break
             length, (law, expected, value) = tried
             step, eta = length * step, eta + length * step

@@ -139,9 +139,7 @@ def _has_endless_end(law: np.ndarray, atoms: np.ndarray, gains: Gains) -> bool:
     tops = [peak for peak in _peaks(law, 0.5) if peak[0] in (0, len(law) - 1) and law[peak[0]] * len(law) >= 1]
     ends = [_Peak.around(law, *peak, 0.5) for peak in tops]
     ends = [peak for peak in ends if law[peak.first : peak.last + 1].sum() >= constants.PEAK_MASS]
-    has_atom = any(
-        atoms[peak.first] + atoms[peak.last] > 0 for peak in ends
-    )  # what is left of a peak that an atom stands for
+    has_atom = any(atoms[peak.first] + atoms[peak.last] > 0 for peak in ends)  # an atom replaced a peak here
     return has_atom or (bool(ends) and bool(np.any(_best(law, ends, gains) > -(constants.LIKELY_ERRORS**2) / 2)))
 
 

@@ -84,8 +84,8 @@ class Discreteness:
             return f"values {step} apart explain the reports better than a density does"
         if self.is_seen:
             stretches = "1 stretch" if self.peaks == 1 else f"{self.peaks} stretches"
-            return f"{stretches}, {self.share:.0%} of the people, cannot be told from one value each"
-        return "a density explains the reports as well as values at few points do"
+            return f"{stretches}, {self.share:.0%} of the respondents, are indistinguishable from one value each"
+        return "a density explains the reports as well as a discrete distribution does"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

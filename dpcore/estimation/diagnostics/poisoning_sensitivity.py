@@ -72,7 +72,7 @@ class Averaged:
         starts = np.flatnonzero(np.diff(level, prepend=-1))
         if isinstance(model, FiniteChannel):  # a report is one cell
             most, least = (extremum.reduceat(weights, starts, axis=1) for extremum in (np.maximum, np.minimum))
-        else:  # every integer of a report goes as far as honest noise does
+        else:  # every integer of a report has the limit of honest noise
             ones = self.mechanism.furthest(np.ones(len(level)), self.clients)
             ends = np.sum(
                 [np.abs(self.mechanism.statistics(one)) for one in _single_reports(self.mechanism, ones)], axis=0

@@ -1,7 +1,8 @@
 """Two rounds of one number: the first asks where values lie, the second other people on which side of a value theirs is.
 
-The second round's threshold is what the first says a quantile is.  One bit tells a share three times as well as a curve does:
-by randomized response its variance is at most (E + 1)^2 / (4 (E - 1)^2 n), E = e^epsilon; at epsilon 1 that is 1.17 / n.
+The second round's threshold is the first round's estimate of a quantile.  One bit estimates a share three times as well
+as a curve does.  By randomized response its variance is at most (E + 1)^2 / (4 (E - 1)^2 n), E = e^epsilon;
+at epsilon 1 that is 1.17 / n.
 
 Both are read at once.  A question by ranges is one more level of the first round's channel: an input cell has the weights
 of its range's answers or, where an edge parts it, of both in the parts of its width.  The log-spline is fitted to the counts

@@ -119,7 +119,7 @@ def _withheld(aggregate: Any, told_by: tuple[str, ...], fewest: int) -> str:
     """Why too few reports prevent a pair from being shown; '' otherwise."""
     if (n := aggregate.reports(told_by[0])) < fewest:
         return f"{n:,} reports, and {fewest:,} are needed (min_clients); collect more"
-    for name in told_by if len(told_by) > 1 else ():  # shares of pairs asked together are shown by themselves
+    for name in told_by if len(told_by) > 1 else ():  # a joint attribute's shares are shown by themselves
         if aggregate.scheme.attributes[name].mechanism.declared.names_one and is_withheld(aggregate, name, fewest):
             return f"fewer than {fewest:,} reports name a category of {name} (min_clients); collect more, or join categories"
     return ""

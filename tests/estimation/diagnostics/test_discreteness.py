@@ -94,7 +94,7 @@ def test_a_value_of_many_people_is_seen(subtests: pytest.Subtests) -> None:
             found = estimate.discreteness
             assert found is not None
             assert found.is_seen
-            assert found.lattice or "cannot be told from one value each" in found.text(1.0)
+            assert found.lattice or "are indistinguishable from one value each" in found.text(1.0)
             own = 0.4 if at == 0.25 else 0.05
             truth = own + (1 - own) * float(scipy.stats.beta(2, 2).cdf(at))
             share = estimate.functional(parse(f"cdf({at})"))
