@@ -55,7 +55,7 @@ class Rows:
         return self if mask.all() else replace(self, columns=self.columns.filter(pa.array(mask)))
 
     def part(self, start: int, count: int) -> Rows:
-        """Return so many rows, as far as there are, from a place on."""
+        """Return at most `count` rows from `start` on."""
         return replace(self, columns=self.columns.slice(start, count))
 
     def to_stream(self) -> bytes:
@@ -86,7 +86,7 @@ def read_stream(content: bytes, scheme: Scheme) -> Rows:
     """Return the rows of a stream, yet to be judged; raises InvalidReport where the bytes are not a stream of reports."""
     try:
         columns = _columns(content, scheme)
-    except (pa.ArrowException, OSError, ValueError, struct.error, MemoryError):  # what it says may show what it holds
+    except (pa.ArrowException, OSError, ValueError, struct.error, MemoryError):  # its text may show contents
         raise InvalidReport("not an Arrow stream, uncompressed and whole, of the columns of a report file") from None
     stamp = columns.schema.metadata or {}
     sent_for = stamp.get(ROUND, b"")
@@ -244,7 +244,7 @@ def write_segment(
     refused: reason -> how many reports were not taken.  segment: which of its collector's files it is, without which two that
     hold refusals alone could be the same bytes.  as_they_came: unsorted, as an ldpflow before 2026-11-22 wrote them.
     """
-    table = _kept(scheme, bodies)
+    table = _table_of(scheme, bodies)
     stamp = {ROUND: sent_for.encode()} if sent_for else {}
     stamp |= {REFUSED: json.dumps(dict(refused)).encode()} if refused else {}
     stamp |= {SEGMENT: segment.encode()} if segment else {}
@@ -256,9 +256,9 @@ def write_segment(
 
 def write_kept(scheme: Scheme, sent_for: str, bodies: Iterable[bytes]) -> bytes:
     """Return a stream made of rows as `Rows.to_bytes` gave them, all of them sorted by their ids."""
-    return _stream_of(by_id(_kept(scheme, bodies)), sent_for)
+    return _stream_of(by_id(_table_of(scheme, bodies)), sent_for)
 
 
-def _kept(scheme: Scheme, bodies: Iterable[bytes]) -> pa.Table:
+def _table_of(scheme: Scheme, bodies: Iterable[bytes]) -> pa.Table:
     schema = report_schema(scheme, NAMES)
     return pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(body), schema) for body in bodies], schema)

@@ -25,8 +25,8 @@ def location(text: str | Path) -> Path:
     """Return where a file or folder is: a path of this machine, or the same for a URL that fsspec knows.
 
     text: such as `data/var`, `s3://bucket/ldpflow` or `memory://ldpflow`; a `Path` of a URL means the URL.
-    Raises DPCoreError for a protocol that fsspec does not know or whose package is not installed, and for a URL that says who
-    may read it: paths stand in tables and plans.
+    Raises DPCoreError for a protocol that fsspec does not know or whose package is not installed, and for a URL with
+    credentials, since tables and plans show paths.
     """
     if not isinstance(text, (str, Path)) or not (url := _URL.fullmatch(str(text))):
         return Path(text) if isinstance(text, str) else text
@@ -41,7 +41,7 @@ def location(text: str | Path) -> Path:
 
     try:
         if url[1] == "s3":
-            import_module("dpcore.wire.object_store")  # which says what such a path is
+            import_module("dpcore.wire.object_store")  # registers the class of such a path
         there = UPath(f"{url[1]}://{url[2]}")
         _ = there.fs
     except (ImportError, ValueError) as error:  # a protocol that needs another package, or none
@@ -125,7 +125,7 @@ def write_whole(path: Path, write: Callable[[Path], Any], *, private: bool = Fal
         write(beside)
         os.replace(beside, path)
     except OSError as error:
-        if error.errno == errno.ENOSPC:  # as pyarrow tells it, nobody knows of which disk
+        if error.errno == errno.ENOSPC:  # pyarrow's error does not name the disk
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
         raise
     finally:
@@ -133,8 +133,8 @@ def write_whole(path: Path, write: Callable[[Path], Any], *, private: bool = Fal
 
 
 def _put_whole(path: Any, write: Callable[[Path], Any]) -> None:
-    with tempfile.TemporaryDirectory() as made:
-        draft = Path(made) / path.name
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder) / path.name
         write(draft)
         path.fs.makedirs(path.parent.path, exist_ok=True)
         path.fs.pipe_file(path.path, draft.read_bytes())  # an object is there when its last byte is

@@ -3,13 +3,13 @@
 Rule 1.  A round takes every file that no landed round has counted, if it was sent for this round, for an earlier one (it is
 then late) or for none in particular.  What was sent for a later round is left to it.
 Rule 2.  A round that has landed is closed: a retry takes the files it counted, and what arrived since is for the next, unless
-somebody says `again`: then it takes both.
-Rule 3.  A file is known by its bytes, so that renaming or copying it counts nobody twice.  One whose name says the hash of its
-bytes, as a collector's does, is refused where they have changed.
+`again` is set: then it takes both.
+Rule 3.  A file is known by its bytes, so that renaming or copying it counts nobody twice.  A file named by the hash of its
+bytes, as a collector's is, is refused where they have changed.
 Rule 4.  A report is known by its id, whichever way it came: one that another file holds, or that a landed round has counted, is
 left out and counted as such.  So is the second report of a token, which is one person's, in a round; late ones give way.
-Neither stops the round, for whoever may send can send one report to two collectors.
-Rule 5.  Beside what a collector seals stands which rounds have landed: it may refuse what still comes for them.
+Neither stops the round, since any sender can send one report to two collectors.
+Rule 5.  The rounds that have landed are listed next to what a collector seals: it may refuse late reports for them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _NAMED_BY_HASH = re.compile(r".*\.sha256-([0-9a-f]{16})\.parquet")
 class Batch:
     """A file of reports.
 
-    file: SHA-256 of its bytes, hex digits.  sent_for: the round it says it is for, '' where it says none.
+    file: SHA-256 of its bytes, hex digits.  sent_for: the round it is declared for, '' without one.
     """
 
     path: str
@@ -86,7 +86,7 @@ def close(folder: Path, round_: str) -> None:
 
 
 def closed_rounds(folder: Path) -> list[str]:
-    """Return the rounds that have landed, sorted, as far as that was said beside what a collector sealed."""
+    """Return the rounds, sorted, that are listed as landed next to what a collector sealed."""
     there = folder / CLOSED
     return sorted(path.name for path in there.iterdir() if path.name[:1] != ".") if there.is_dir() else []
 
@@ -94,7 +94,7 @@ def closed_rounds(folder: Path) -> list[str]:
 def batches_of(folder: Path, scheme: Scheme) -> list[Batch]:
     """Return the report files of a folder as batches.
 
-    Raises InvalidReport for a copy, whose clients would count twice, for a file that is not what its name says, and as
+    Raises InvalidReport for a copy, whose clients would count twice, for a file that does not match its name, and as
     `wire.read_stamp` does.
     """
     by_digest: dict[str, Batch] = {}
@@ -134,20 +134,20 @@ def left_out(batches: Iterable[Batch], round_: str, counted: Iterable[np.ndarray
     """
     ordered = sorted(batches, key=lambda batch: (batch.is_late(round_), batch.file))
     halves = [[first_halves(names) for names in read_names(wire.location(batch.path))] for batch in ordered]
-    own, theirs = (np.concatenate([np.zeros(0, np.uint64), *of]) for of in zip(*halves, strict=True))
-    for each in (own, theirs):
-        each.sort()  # in its place
-    known = [ids[is_within(first_halves(ids, all_of=True), own)] for ids in counted]
-    met = [np.unique(np.concatenate([twice(own), *map(first_halves, known)])), twice(theirs)]
+    own, theirs = (np.concatenate([np.zeros(0, np.uint64), *half]) for half in zip(*halves, strict=True))
+    for half in (own, theirs):
+        half.sort()  # in its place
+    recounted = [ids[is_within(first_halves(ids, all_of=True), own)] for ids in counted]
+    met = [np.unique(np.concatenate([twice(own), *map(first_halves, recounted)])), twice(theirs)]
     looked_at: list[tuple[Batch, np.ndarray, np.ndarray, np.ndarray]] = []
-    for batch, of in zip(ordered, halves, strict=True):
-        if any(is_within(some, those).any() for some, those in zip(of, met, strict=True)):
+    for batch, half_names in zip(ordered, halves, strict=True):
+        if any(is_within(some, those).any() for some, those in zip(half_names, met, strict=True)):
             both = read_names(wire.location(batch.path))
             at = np.flatnonzero(_have(both[0], met[0]) | _have(both[1], met[1]))
             looked_at.append((batch, at, both[0][at], both[1][at]))
     nothing = np.zeros((0, NAME_BYTES), np.uint8)
-    ids, tokens = (np.concatenate([nothing, *(found[part] for found in looked_at)]) for part in (2, 3))
-    again = repeated(ids) | among(ids, known)
+    ids, tokens = (np.concatenate([nothing, *(entry[part] for entry in looked_at)]) for part in (2, 3))
+    again = repeated(ids) | among(ids, recounted)
     tokens[again] = 0
     second = repeated(tokens)
     ends = np.cumsum([len(at) for _, at, _, _ in looked_at])[:-1]
@@ -175,7 +175,7 @@ def ids_counted(batch: Batch, left_out: Mapping[str, Iterable[int]]) -> np.ndarr
 
 
 def nothing_due(folder: Path, round_: str, batches: list[Batch], counted: Mapping[str, str]) -> TooFewClients:
-    """Return the error that says why a round has no reports to take: it waits."""
+    """Return the error for a round that waits, with the reason why it has no reports to take."""
     taken = sum(batch.file in counted for batch in batches)
     later = len(batches) - taken
     return TooFewClients(

@@ -44,10 +44,12 @@ def _reports(batch: ReportBatch, scheme: Scheme, sent_for: str) -> Iterator[Repo
     """The batch, client after client."""
     answers: list[dict[str, tuple[int, tuple[int, ...]]]] = [{} for _ in range(batch.n)]
     for name, attribute in scheme.reported.items():
-        given = batch.of(name)
-        lengths = np.array(attribute.mechanism.sizes)[given.reports.level]
-        parts = np.split(given.reports.values, np.cumsum(lengths)[:-1])
-        for client, level, values in zip(given.clients.tolist(), given.reports.level.tolist(), parts, strict=False):
+        answered = batch.of(name)
+        lengths = np.array(attribute.mechanism.sizes)[answered.reports.level]
+        parts = np.split(answered.reports.values, np.cumsum(lengths)[:-1])
+        for client, level, values in zip(
+            answered.clients.tolist(), answered.reports.level.tolist(), parts, strict=False
+        ):
             answers[client][name] = (level, tuple(values.tolist()))
     for position, answer in enumerate(answers):
         own, token = (None if names is None else names[position].tobytes() for names in (batch.ids, batch.tokens))

@@ -38,10 +38,10 @@ REASONS = (
     "malformed_round",
     "malformed_payload",  # not base64url without padding
     "incomplete",  # not the answers that the scheme asks of one client
-    "wrong_unit",  # not the answers that the token says
-    "wrong_length",  # a payload that is shorter or longer than its level says
+    "wrong_unit",  # not the answers that the token determines
+    "wrong_length",  # a payload shorter or longer than its level requires
     "unknown_level",
-    "wrong_level",  # not the level that the token says
+    "wrong_level",  # not the level that the token determines
     "out_of_range",  # integers that no client can send
     "not_canonical",  # the right content in another spelling: spaces, another order, a key twice, escapes
 )
@@ -150,12 +150,12 @@ def _answers(document: dict[str, Any], scheme: Scheme) -> dict[str, Answer]:
     levels = tokens.public_levels(scheme, document["client"]) if "client" in document else {}
     levels |= dict.fromkeys(scheme.labels, 0) if levels else {}
     if levels and set(payloads) != set(levels):
-        raise RefusedReport("wrong_unit", "answers to what the client's token says")
+        raise RefusedReport("wrong_unit", "the answers that the client's token determines")
     layout_of, answers = layouts(scheme), {}
     for name in layout_of:
         data = payloads.get(name)
         if data is not None:
             answers[name] = layout_of[name].unpack(data)
             if levels and answers[name][0] != levels[name]:
-                raise RefusedReport("wrong_level", "the level that the client's token says")
+                raise RefusedReport("wrong_level", "the level that the client's token determines")
     return answers

@@ -1,12 +1,12 @@
 """A ledger's lines in a file: locked, chained, counted, and durable when `append` returns.
 
-A ledger begins with two heads of one length, each a line that says how many lines follow and where their chain ends.  A line is
-the chain's value there (SHA-256 of the value before and the text; its first 16 hex digits), a space, the text and a line break.
-So no line can be changed, moved, or taken from between others, and none from the end without a head that tells.
+A ledger begins with two heads of one length, each a line with the number of lines that follow and the end of their chain.  A
+line is the chain's value there (SHA-256 of the value before and the text; first 16 hex digits), a space, the text and a line
+break.  So no line can be changed, moved, or taken from between others, and none from the end without a head that shows it.
 
 Who appends writes the line, has it on the disk, and only then counts it in the older head, so that one of the two is whole
-at any moment.  What a kill or a power cut leaves is then told from damage.  One line more than was counted is a charge of which
-nobody has been told: it stands if it is whole, with or without its line break, and goes if it is torn.  Anything else is damage
+at any moment.  So the traces of a kill or a power cut differ from damage.  One line more than was counted is a charge that was
+never confirmed: it remains if it is whole, with or without its line break, and goes if it is torn.  Anything else is damage
 and is refused: fewer lines than were counted, or a head that cannot be read where no line was just being counted.
 
 The lock is on the file itself, by whatever name it was opened: links are other names of one ledger.
@@ -61,7 +61,7 @@ class FileStore:
     def lines(self) -> list[str]:
         """Return the lines that were kept; raises DPCoreError where one is missing, was changed or cannot be read."""
         held = self._held()
-        with self._told("cannot be read", "what was spent is unknown"):
+        with self._named_errors("cannot be read", "what was spent is unknown"):
             texts = _read(self.path) if held is None else held.texts
             return [text.decode() for text in texts]
 
@@ -69,7 +69,7 @@ class FileStore:
         """Keep a line without a line break; raises DPCoreError where it cannot be made durable."""
         if "\n" in line:
             raise ValueError("a ledger's line has no line break")
-        with self.held(), self._told("cannot be written", "nothing was drawn"):
+        with self.held(), self._named_errors("cannot be written", "nothing was drawn"):
             held = self._held()
             assert held is not None
             held.add(line.encode())
@@ -83,7 +83,7 @@ class FileStore:
         if self._held() is not None:
             yield
             return
-        with self._told("cannot be opened for a charge", "nothing was drawn"):
+        with self._named_errors("cannot be opened for a charge", "nothing was drawn"):
             opened = _hold(self.path)
         try:
             self._mine.held = opened
@@ -97,7 +97,7 @@ class FileStore:
         return getattr(self._mine, "held", None)
 
     @contextmanager
-    def _told(self, problem: str, so: str) -> Iterator[None]:
+    def _named_errors(self, problem: str, so: str) -> Iterator[None]:
         """Raise DPCoreError, with the ledger's name, for what goes wrong."""
         try:
             yield
@@ -113,8 +113,8 @@ class FileStore:
 class _Content:
     """What a ledger's bytes say.
 
-    chain: the chain's value after the last line, b"" where lines stand by themselves.  end: where the last whole line ends.
-    counted: how many lines a head tells of.  is_clean: whether nothing is behind the last line break, nor that missing.
+    chain: the chain's value after the last line, b"" where lines are not chained.  end: where the last whole line ends.
+    counted: how many lines a head declares.  is_clean: whether nothing is behind the last line break, nor that missing.
     """
 
     texts: list[bytes]
@@ -209,7 +209,7 @@ def _rewrite(path: Path, file: int, texts: list[bytes]) -> None:
     before = os.fstat(file)
     if before.st_nlink > 1:
         raise _Refused(
-            f"was begun by an older ldpflow and has {before.st_nlink} names (hard links), of which one alone could be carried "
+            f"was begun by an older ldpflow and has {before.st_nlink} names (hard links), but only one could be carried "
             "over; remove the others, or make them symbolic links; nothing was drawn"
         )
     path = path.resolve()
@@ -239,7 +239,7 @@ def _draft(path: Path, data: bytes) -> str:
 
 
 def _content(file: int) -> _Content:
-    """What a ledger says; raises _Refused where no ledger, killed at any moment, leaves such bytes."""
+    """The content of a ledger; raises _Refused where no ledger, killed at any moment, leaves such bytes."""
     size, kind = os.fstat(file).st_size, os.fstat(file).st_mode
     if not stat.S_ISREG(kind):
         raise _Refused("is no file; name one, or one that is not there")
@@ -293,7 +293,7 @@ def _standing(data: bytes) -> _Content:
 
 
 def _head(line: bytes) -> tuple[int, bytes] | None:
-    """The count and chain that a head says, None where it cannot be read."""
+    """The count and chain in a head, None where it cannot be read."""
     match = _HEAD.fullmatch(line)
     if match is None or line != _head_of(int(match[1]), match[2]):
         return None

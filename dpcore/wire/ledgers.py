@@ -1,7 +1,7 @@
 """A folder of people's ledgers: which file is whose, for as long as the folder is kept.
 
 A ledger's name is a keyed hash of the person's identifier.  The key of that hash is the folder's own, made with its first
-ledger (`.salt`): whoever has another key for their answers finds the same ledgers, and who has no `.salt` cannot try
+ledger (`.salt`): with another key of answers the same ledgers are found, and without `.salt` nobody can try
 identifiers.  Without it no ledger can be found, so that a folder that holds ledgers and has lost it is refused.
 
 Before, names were made of the key of the answers.  Such ledgers are found by that key and renamed as their people are met.
@@ -27,7 +27,7 @@ from dpcore.wire.locks import locked
 
 _SALT_BYTES = 32
 _SALT = ".salt"
-_KEY_OF = ".key-"  # and what tells a key from others: that it has found an older ledger here
+_KEY_OF = ".key-"  # followed by a digest of a key that has found an older ledger here
 _ENDING = ".ledger"
 _OLDER = re.compile(r"[A-Za-z0-9_-]{22}")
 _NAMES, _KEYS = b"ldpflow ledger\0", b"ldpflow ledgers' key"
@@ -39,18 +39,18 @@ class LedgerFolder:
     folder: made where there is none, for its owner only.  key: that of the people's answers.  older_names: what an older
     ldpflow named the ledgers of those who are asked now; only looked at where the folder holds such.
 
-    Raises DPCoreError where the folder holds ledgers and nothing says whose they are.
+    Raises DPCoreError where the folder holds ledgers without the key of their names.
     """
 
     def __init__(self, folder: Path, key: bytes, older_names: Callable[[], Iterable[str]]) -> None:
         self._folder = folder
-        with self._told():
+        with self._named_errors():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             names = os.listdir(folder)  # before the salt is looked for, which is there before any ledger
             self._older = {name for name in names if _OLDER.fullmatch(name)}
             if not (folder / _SALT).exists() and (count := sum(name.endswith(_ENDING) for name in names)):
                 raise DPCoreError(
-                    f"the folder {folder} holds {count:,} ledgers and no {_SALT}, which says whose they are; put back the "
+                    f"the folder {folder} holds {count:,} ledgers and no {_SALT}, the key of their names; put back the "
                     "one that was there, or name an empty folder, where everybody starts anew"
                 )
             self._check_key(key, older_names)
@@ -66,7 +66,7 @@ class LedgerFolder:
         name = hmac.new(self._salt, _NAMES + person.encode(), hashlib.sha256).digest()[: tokens.NAME_BYTES]
         file = self._folder / (tokens.to_text(name) + _ENDING)
         for older in self._older.intersection(older_names()) if self._older else ():
-            with self._told():
+            with self._named_errors():
                 self._carry_over(self._folder / older, file)
             self._older.remove(older)
         return FileStore(file)
@@ -85,7 +85,7 @@ class LedgerFolder:
         make_whole(mark, b"\n")
 
     def _carry_over(self, older: Path, file: Path) -> None:
-        """Give an older ledger its new name; where the person has a ledger, the charges of both stand in that."""
+        """Give an older ledger its new name; where the person has a ledger, it gets the charges of both."""
         lock = locked(self._folder / _SALT, os.O_RDWR)  # between looking and renaming nobody else does
         if lock is None:
             raise FileNotFoundError(2, f"{_SALT} is gone")
@@ -111,14 +111,14 @@ class LedgerFolder:
         salt = tokens.from_text(file.read_text(encoding="ascii", errors="replace").strip())
         if salt is None or len(salt) != _SALT_BYTES:
             raise DPCoreError(
-                f"{file}, which says whose the ledgers beside it are, is damaged; put back the one that was there"
+                f"{file}, the key of the names of the ledgers beside it, is damaged; put back the one that was there"
             )
         if file.stat().st_mode & 0o077:
             raise DPCoreError(f"{file} can be read by others, who can try whose ledgers are beside it; chmod 600 it")
         return salt
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _named_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:

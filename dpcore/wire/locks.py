@@ -2,7 +2,7 @@
 
 A lock is on a file itself, by whatever name it was opened.  `alone` keeps one in a file of its own, in which who holds it has
 written who that is: the program and its command, or the run's name, and never its arguments, which may hold what nobody is to
-read.  Who waits says for whom, once, when a second has passed, and polls: signals and time limits end the waiting.
+read.  A waiting process reports the holder once, after a second, and polls: signals and time limits end the waiting.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpcore.errors import DPCoreError
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds
 _UNSAID = 1.0  # seconds that are waited without a word
-_SHOWN = 200  # bytes of what a file says of its holder
+_SHOWN = 200  # bytes that are read of a holder in a file
 
 
 class Taken(DPCoreError):
@@ -85,7 +85,7 @@ def locked(path: Path, flags: int, *, waits: bool = True) -> int | None:
 def attempts(patience: float | None, waiting: Callable[[], str]) -> Iterator[None]:
     """Let the caller try, and again at irregular intervals until patience ends; None: it does not.
 
-    waiting: what is said, once, when a second has passed: for whom one waits.
+    waiting: the message, shown once after a second: who holds the lock.
     """
     began, pause, has_said = time.monotonic(), _FIRST_PAUSE, False
     while True:
@@ -106,7 +106,7 @@ def _holder(file: Path) -> str:
     """Who has written that it holds a lock; it may just have ended, or not have written yet."""
     try:
         with open(file, "rb") as held:
-            said = held.read(_SHOWN).decode(errors="replace").strip()
+            holder = held.read(_SHOWN).decode(errors="replace").strip()
     except OSError:
-        said = ""
-    return said if said.isprintable() and said else "another process"
+        holder = ""
+    return holder if holder.isprintable() and holder else "another process"

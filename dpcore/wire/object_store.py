@@ -1,8 +1,8 @@
 """Objects of S3 and of what speaks as it does, by pyarrow's own client, as paths like any other.
 
-Who may read and write is said where AWS's programs look for it: variables (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
-AWS_SESSION_TOKEN, AWS_PROFILE), files in ~/.aws, or the machine's role.  AWS_DEFAULT_REGION and AWS_ENDPOINT_URL say where the
-store is.  No path holds any of it, so that neither a plan nor a table does.
+Credentials come from where AWS's programs look for them: variables (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+AWS_SESSION_TOKEN, AWS_PROFILE), files in ~/.aws, or the machine's role.  AWS_DEFAULT_REGION and AWS_ENDPOINT_URL give the
+location.  No path holds any of it, so that neither a plan nor a table does.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from upath.registry import register_implementation
 
 
 class _Store(ArrowFSWrapper):  # type: ignore[misc]  # fsspec has no types
-    """The objects of whoever asks; they have no folders, only names that begin alike."""
+    """The objects that these credentials may read; they have no folders, only names that begin alike."""
 
     def __init__(self) -> None:
-        told = (os.environ.get(name) for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"))  # the rest pyarrow reads
-        where = next(filter(None, told), None)
+        endpoints = (
+            os.environ.get(name) for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+        )  # the rest pyarrow reads
+        where = next(filter(None, endpoints), None)
         super().__init__(S3FileSystem(endpoint_override=where, allow_delayed_open=True))  # small objects: one request
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:

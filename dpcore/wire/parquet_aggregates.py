@@ -1,6 +1,6 @@
 """Write and read aggregates as Parquet, one row per statistic.
 
-Of most tables every entry is written; of what is kept by label, and of pairs that no group is estimated of, those that are not
+Most tables are written with every entry; tables by label, and pairs without estimated groups, only with entries that are not
 zero.  What is read is checked: the scheme's digest, the columns, and that joint counts agree with those of single attributes.
 """
 
@@ -49,14 +49,14 @@ def write_aggregate(path: Path, aggregate: Aggregate) -> None:
 
 
 def _others(scheme: Scheme) -> list[Pair]:
-    """The pairs of which the entries that are not zero are kept alone."""
+    """The pairs whose zero entries are left out."""
     return [pair for pair in scheme.pairs if pair not in scheme.grouped]
 
 
-def _entries(attribute: str, given: str, kind: str, table: np.ndarray, first: int = 0) -> pa.Table:
+def _entries(attribute: str, condition: str, kind: str, table: np.ndarray, first: int = 0) -> pa.Table:
     """The rows of a table's entries that are not zero: `level` is its row, counted from `first` on, `cell` its column."""
     rows, cells = np.nonzero(table)
-    texts = [pa.repeat(text, len(rows)) for text in (attribute, given, kind)]
+    texts = [pa.repeat(text, len(rows)) for text in (attribute, condition, kind)]
     return pa.Table.from_arrays([*texts, *map(pa.array, (rows + first, cells, table[rows, cells]))], schema=AGGREGATE)
 
 
@@ -84,8 +84,8 @@ def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
     def one(kind: str) -> dict[str, int]:
         return {str(name): int(value) for name, value in zip(names[kinds == kind], values[kinds == kind], strict=True)}
 
-    def block(name: str, given: str, size: int) -> np.ndarray:
-        statistics = values[measured & (names == name) & (givens == given)]
+    def block(name: str, condition: str, size: int) -> np.ndarray:
+        statistics = values[measured & (names == name) & (givens == condition)]
         if len(statistics) != size:
             raise InvalidReport(f"{path} lacks statistics of {name}; aggregate the reports anew")
         return statistics.astype(np.int64)
@@ -94,11 +94,11 @@ def read_aggregate(path: Path, scheme: Scheme) -> Aggregate:
     statistics = {name: block(name, "", len(size)) for name, size in zero.statistics.items()}
     pairs = dict(zero.pairs)
     for name, other in scheme.grouped:
-        size, given = (
+        size, groups = (
             zero.pairs[name, other].shape[1],
             [str(Group(other, c)) for c in scheme.attributes[other].categories],
         )
-        pairs[name, other] = np.stack([block(name, one_of, size) for one_of in given])
+        pairs[name, other] = np.stack([block(name, one_of, size) for one_of in groups])
     _fill_pairs(path, scheme, pairs, statistics, table.filter(pa.array(kinds == "pair")))
     whole = Aggregate(
         scheme,
@@ -140,15 +140,15 @@ def _adds_up(whole: Aggregate) -> bool:
 def _fill_pairs(
     path: Path, scheme: Scheme, pairs: Mapping[Pair, np.ndarray], statistics: Mapping[str, np.ndarray], rows: pa.Table
 ) -> None:
-    """Fill the tables of pairs of which a file has the entries that are not zero.
+    """Fill the tables of pairs from a file's entries, which are not zero.
 
     Raises InvalidReport where they are not those of the scheme's pairs, or contradict what it has of single attributes.
     """
-    names, given = (np.asarray(rows.column(name).to_pylist(), dtype=str) for name in ("attribute", "given"))
+    names, others = (np.asarray(rows.column(name).to_pylist(), dtype=str) for name in ("attribute", "given"))
     at, cells, values = (rows.column(name).to_numpy() for name in ("level", "cell", "value"))
     left = len(rows)
     for pair in _others(scheme):
-        table, own = pairs[pair], (names == pair[0]) & (given == pair[1])
+        table, own = pairs[pair], (names == pair[0]) & (others == pair[1])
         height, width = table.shape
         held = int(np.count_nonzero(own))
         left -= held
@@ -165,17 +165,17 @@ def _fill_pairs(
 
 
 def _agrees(scheme: Scheme, pair: Pair, table: np.ndarray, statistics: Mapping[str, np.ndarray]) -> bool:
-    """Whether a pair's table can stand beside the statistics of its two attributes."""
+    """Whether a pair's table agrees with the statistics of its two attributes."""
     (first, second), (ours, theirs) = (
         (scheme.attributes[name].mechanism for name in pair),
         (statistics[n] for n in pair),
     )
-    told = [(table.sum(axis=0), ours)] if second.counts_outputs else []
-    told += [(table.sum(axis=1), theirs)] if first.counts_outputs else []
-    if not told:  # scores are 0 or 1, so that nobody is counted twice
+    margins = [(table.sum(axis=0), ours)] if second.counts_outputs else []
+    margins += [(table.sum(axis=1), theirs)] if first.counts_outputs else []
+    if not margins:  # scores are 0 or 1, so that nobody is counted twice
         return bool(np.all(table >= 0) and np.all(table <= np.minimum.outer(theirs, ours)))
     is_counted = all(np.all(mechanism.labels().statistic == "count") for mechanism in (first, second))
-    return all(np.array_equal(*sums) for sums in told) and not (is_counted and np.any(table < 0))
+    return all(np.array_equal(*sums) for sums in margins) and not (is_counted and np.any(table < 0))
 
 
 def _filled(path: Path, zero: Labelled | None, rows: pa.Table) -> Labelled | None:

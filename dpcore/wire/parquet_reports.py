@@ -1,7 +1,7 @@
 """Write and read report batches as Parquet.
 
 A file appears whole under its name or not at all (written beside it, then moved), and only its owner can read it.  What is
-read is checked: the scheme's digest and the columns.  A report that is not as long as its level says is kept as one of an
+read is checked: the scheme's digest and the columns.  A report whose length does not fit its level is kept as one of an
 unknown level.  What a report may be is the mechanism's to say (`accepts`), and the aggregate counts what it refuses.
 """
 
@@ -46,7 +46,7 @@ def write_reports(path: Path, scheme: Scheme, batch: ReportBatch, sent_for: str 
 
 
 def by_id(table: pa.Table) -> pa.Table:
-    """Return the rows of reports in order of their ids, which are random, so that their place tells nothing.
+    """Return the rows of reports in order of their ids, which are random, so that their place reveals nothing.
 
     The order in which they came would, beside a proxy's log, say whose each of them is.
     """
@@ -206,7 +206,7 @@ def names_of(column: pa.Array) -> np.ndarray:
 
 
 def read_stamp(path: Path, scheme: Scheme) -> tuple[str, int]:
-    """Return the round that a file of reports is sent for, '' if it says none, and how many reports it holds.
+    """Return the round that a file of reports is sent for, '' if it declares none, and how many reports it holds.
 
     Raises what `read_reports` does, but for the columns.
     """
@@ -233,7 +233,7 @@ def read_refused(path: Path, scheme: Scheme) -> dict[str, int]:
 
 
 def _stamp(path: Path, scheme: Scheme) -> tuple[Any, Mapping[bytes, bytes]]:
-    """What a file's footer says, and its metadata."""
+    """A file's footer and its metadata."""
     try:
         with opened(path) as file:
             footer = pq.read_metadata(file)

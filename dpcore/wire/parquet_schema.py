@@ -65,5 +65,5 @@ def _report_schema(scheme: Scheme, names: tuple[str, ...]) -> pa.Schema:
 
 
 def metadata(scheme: Scheme, kind: str) -> dict[bytes, bytes]:
-    """Return what every file says of itself."""
+    """Return the metadata that every file has."""
     return {DIGEST: scheme.digest.encode(), KIND: kind.encode()}

@@ -72,7 +72,7 @@ class Layout:
         if level >= len(self.levels):
             raise RefusedReport("unknown_level", f"a level below {len(self.levels)}")
         if len(payload) != self.head + self.lengths[level]:
-            raise RefusedReport("wrong_length", "a payload has as many bytes as its level says")
+            raise RefusedReport("wrong_length", "a payload has as many bytes as its level requires")
         values, start = [], self.head
         for low, _, width in self.levels[level]:
             values.append(low + int.from_bytes(payload[start : start + width], "little"))

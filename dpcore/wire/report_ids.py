@@ -35,7 +35,7 @@ def read_names(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def repeated(names: np.ndarray) -> np.ndarray:
-    """Return which names, (n, 16) uint8, stand earlier among them, (n,) bool; zeros are no name."""
+    """Return which names, (n, 16) uint8, occur earlier among them, (n,) bool; zeros are no name."""
     words = np.ascontiguousarray(names).view("<u8")
     order = np.lexsort((words[:, 1], words[:, 0]))  # stable: the first of equals comes first
     ordered, again = words[order], np.zeros(len(names), dtype=bool)
@@ -49,7 +49,7 @@ def first_halves(names: np.ndarray, *, all_of: bool = False) -> np.ndarray:
 
 
 def twice(ordered: np.ndarray) -> np.ndarray:
-    """Return what stands more than once among sorted values, once each, sorted."""
+    """Return the values that occur more than once among sorted ones, once each, sorted."""
     return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
 
 

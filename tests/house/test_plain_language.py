@@ -61,7 +61,7 @@ CEILINGS = {
     "dpcore/protocol": (100, 18),
     "dpcore/results": (0, 8),
     "dpcore/rounds": (1, 5),
-    "dpcore/wire": (55, 20),
+    "dpcore/wire": (0, 1),
     "flows": (15, 0),
     "flows/monitoring": (37, 4),
     "flows/services": (19, 5),
