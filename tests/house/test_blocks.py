@@ -41,7 +41,7 @@ NOT_RUN = {  # blocks of pages that people meet first, which bear no comment: pa
         "ldpflow init": STAYS,
         "make up": STAYS,
         "LDPFLOW_": STAYS,
-        "export PREFECT_API_URL": "it needs a server; the tutorial has one",
+        "prefect deployment run": "it needs a server; the tutorial has one",
     },
 }
 BEFORE = {  # what a page takes to be there

@@ -88,8 +88,8 @@ functionals = ["mean", "cdf(15)"]      # cdf(15): the share at or below 15
 # %% language="bash"
 # sed 's/epsilon = 2/epsilon = 1/' clinic.toml > careful.toml
 # ldpflow run careful.toml --records data/samples/health_insurance.parquet --data data/var/trial > /dev/null
-# ldpflow show | grep "Chronic .* mean .* [12] *$"
-# ldpflow show --data data/var/trial | grep "Chronic .* mean .* [12] *$"
+# ldpflow show | grep "chronic .* mean .* [12] *$"
+# ldpflow show --data data/var/trial | grep "chronic .* mean .* [12] *$"
 
 # %% [markdown]
 # The second interval is about twice as wide. Half the epsilon gives about the precision of a quarter of the respondents.
