@@ -117,6 +117,8 @@ def test_a_scheme_says_dates_and_its_canonical_text_days() -> None:
 
 WRONG = {
     TEXT.replace("2026-01-01", "20454"): "attributes.day.lower must be a date, such as 2026-01-31, got '20454'",
+    TEXT.replace("2026-01-01", '""'): "attributes.day.lower must be a date, such as 2026-01-31, got ''",
+    AT.replace("2026-01-01T00:00:00Z", '"2026-W01-4T00:00Z"'): "attributes.at.lower must be a time with its zone",
     TEXT.replace("2026-01-01", "2026-01-01T00:00:00Z"): "attributes.day.lower must be a date",
     TEXT + "step = 7\n": 'step must be a number of days, such as "1 day" or "7 days"',
     TEXT + 'step = "0 days"\n': "step must be a number of days",

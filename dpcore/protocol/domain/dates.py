@@ -45,21 +45,26 @@ def day_number(value: Any, unit: str = DAYS, zone: str = "") -> float | None:
     if is_missing(value):
         return None
     if isinstance(value, str):
-        match = _MOMENT.fullmatch(value.strip(BLANKS))
-        if match is None or (match[3] and not match[2]):
-            raise ValueError("no date")
-        value = datetime.date.fromisoformat(match[1]) if unit == DAYS else datetime.datetime.fromisoformat(match[0])
+        value = _moment(value, unit)
     if isinstance(value, datetime.date):  # and so a datetime, and a Timestamp of pandas
-        if unit == DAYS:
-            return float(datetime.date(value.year, value.month, value.day).toordinal() - _EPOCH)
-        return float(_fraction(value, zone))
+        return float(_days(value, unit, zone))
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         return float(value)
     raise TypeError
 
 
-def _fraction(value: datetime.date, zone: str = "") -> Fraction:
-    """The days since 1970-01-01 00:00 UTC of a time with its zone, to the millisecond before it."""
+def _moment(text: str, unit: str) -> datetime.date:
+    """The date, or the time, that a text spells; raises ValueError where it spells none."""
+    match = _MOMENT.fullmatch(text.strip(BLANKS))
+    if match is None or (match[3] and not match[2]):
+        raise ValueError("no date")
+    return datetime.date.fromisoformat(match[1]) if unit == DAYS else datetime.datetime.fromisoformat(match[0])
+
+
+def _days(value: datetime.date, unit: str, zone: str = "") -> Fraction | int:
+    """The days since 1970-01-01 of a date or, with the unit of instants, of a time, to the millisecond before it."""
+    if unit == DAYS:
+        return datetime.date(value.year, value.month, value.day).toordinal() - _EPOCH
     if not isinstance(value, datetime.datetime) or not (value.tzinfo or zone):
         raise ValueError("no time zone")
     if value.tzinfo is None:
@@ -102,15 +107,12 @@ def date_text(days: float, unit: str = DAYS) -> str:
         return "–"
 
 
-def bound(where: str, value: Any, unit: str) -> Fraction:
+def bound(where: str, value: Any, unit: str) -> Fraction | int:
     """Return a bound of a scheme as days; raises SchemeError, which names it, where it is none."""
     try:
-        if unit == INSTANTS and isinstance(value, str):
-            value = datetime.datetime.fromisoformat(value)
-        if unit == INSTANTS and isinstance(value, datetime.datetime):
-            return _fraction(value)
-        if unit == DAYS and isinstance(value, (datetime.date, str)) and not isinstance(value, datetime.datetime):
-            return Fraction(day_number(value) or 0)
+        moment = _moment(value, unit) if isinstance(value, str) else value
+        if isinstance(moment, datetime.date) and isinstance(moment, datetime.datetime) == (unit == INSTANTS):
+            return _days(moment, unit)
     except ValueError:
         pass
     example = "a date, such as 2026-01-31" if unit == DAYS else "a time with its zone, such as 2026-01-31T12:00:00Z"
