@@ -22,12 +22,11 @@ _DESCRIPTION = "All parameters in one object, as in older versions; what it cont
 
 def flat(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that takes each field of a form by its name, of one that takes the form as `settings`."""
-    parameter = inspect.signature(function, eval_str=True).parameters[OLDER]
-    form, defaults = parameter.annotation, parameter.default
+    form, defaults = _form(function)
 
     @wraps(function)
     def called(settings: Any = None, **options: Any) -> Any:
-        return function(filled(form, settings, options))
+        return function(filled(form, {OLDER: settings, **options}))
 
     own = [
         inspect.Parameter(
@@ -41,11 +40,20 @@ def flat(function: Callable[..., Any]) -> Callable[..., Any]:
     older = inspect.Parameter(OLDER, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Any)
     called.__signature__ = inspect.Signature([older, *own])  # type: ignore[attr-defined]
     called.__annotations__ = {each.name: each.annotation for each in (older, *own)}
-    lines = [
-        f"    {name}: {field.description}" for name, field in form.model_fields.items()
-    ]  # read by Prefect for its form
+    # Prefect reads the descriptions for its form.
+    lines = [f"    {name}: {field.description}" for name, field in form.model_fields.items()]
     called.__doc__ = "\n".join([inspect.getdoc(function) or "", "", "Args:", *lines, f"    {OLDER}: {_DESCRIPTION}"])
     return called
+
+
+def _form(function: Callable[..., Any]) -> tuple[type[BaseModel], Any]:
+    """The form that a flow's function takes, and the one that it takes by default."""
+    parameter = inspect.signature(function, eval_str=True).parameters[OLDER]
+    return parameter.annotation, parameter.default
+
+
+def _required(form: type[BaseModel]) -> list[str]:
+    return [name for name, field in form.model_fields.items() if field.is_required()]
 
 
 def _type(field: FieldInfo) -> Any:
@@ -56,23 +64,21 @@ def _type(field: FieldInfo) -> Any:
 
 def complete(flow: Any, function: Callable[..., Any]) -> Any:
     """Return the flow with what its form in the UI needs: which parameters are required, and `settings` at the end."""
-    form = inspect.signature(function, eval_str=True).parameters[OLDER].annotation
+    form, _ = _form(function)
     schema = flow.parameters
-    schema.required = [name for name, field in form.model_fields.items() if field.is_required()]
+    schema.required = _required(form)
     schema.properties[OLDER] |= {"type": "object", "position": len(form.model_fields) + 1}
     schema.properties[OLDER].pop("default", None)
     flow.description = inspect.getdoc(function)
     return flow
 
 
-def filled(form: type[BaseModel], settings: Any, options: Mapping[str, Any]) -> BaseModel:
+def filled(form: type[BaseModel], parameters: Mapping[str, Any]) -> BaseModel:
     """Return the form of a flow with its parameters; raises SchemeError, in one line, where it refuses them."""
-    if isinstance(settings, form):
-        return settings
-    required = {name for name, field in form.model_fields.items() if field.is_required()}
-    stated = {name: value for name, value in options.items() if value is not None or name not in required}
+    required = _required(form)
+    stated = {name: value for name, value in merged(parameters).items() if value is not None or name not in required}
     try:
-        return form(**stated | dict(settings or {}))
+        return form(**stated)
     except ValidationError as error:
         raise SchemeError(refusal(error)) from None
 
