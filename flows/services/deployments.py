@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -38,7 +38,7 @@ from dpcore.rounds.defaults import PROJECT as FILE
 from dpcore.rounds.project import Project, shipped
 
 from ..tasks.parameters import OLDER, merged
-from . import automations
+from . import automations, key
 
 DAILY = "daily"  # the deployment whose schedule a project says
 _OURS = "ldpflow"
@@ -205,12 +205,17 @@ def _digest(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def main() -> int:
-    """Put deployments and automations into the server that PREFECT_API_URL names, and return the exit status."""
+def main(arguments: Sequence[str] = ()) -> int:
+    """Put deployments and automations into the server that PREFECT_API_URL names, and return the exit status.
+
+    With `--announce` that server is this folder's own, and Prefect's commands here are to find it.
+    """
     try:
         if not PREFECT_API_URL.value():
             raise SchemeError("PREFECT_API_URL must name the server, such as http://127.0.0.1:4200/api")
         project = Project.read()
+        if "--announce" in arguments:
+            key.announce(PREFECT_API_URL.value())
         print(f"giving what this project runs to {PREFECT_API_URL.value()}", flush=True)
         for line in ensure(project):
             print(line)
@@ -230,4 +235,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -25,11 +25,11 @@ _USER = "ldpflow"
 def main(arguments: Sequence[str] = ()) -> int:
     """Print the key, with `--make` after making one where there is none, and return the exit status.
 
-    With `--server URL` write where the server answers instead, and with `--server` alone that none does.
+    With `--withdraw` only write that no server answers.
     """
     try:
-        if arguments and arguments[0] == "--server":
-            announce(arguments[1] if len(arguments) > 1 else "")
+        if "--withdraw" in arguments:
+            announce(None)
             return 0
         key = ensure() if "--make" in arguments else _one_of(os.environ) or _one_of(_profile()[1])
     except DPCoreError as error:
@@ -58,13 +58,13 @@ def ensure() -> str:
     return key
 
 
-def announce(url: str) -> None:
-    """Write where this folder's server answers into the profile that Prefect's commands read; '' where none does.
+def announce(url: str | None) -> None:
+    """Write where this folder's server answers into the profile that Prefect's commands read; None where none does.
 
     Without a server these commands fail, rather than start one of their own beside the files of this one.
     """
     with _locked_profiles() as path:
-        _keep(path, _profile()[0], {URL: url or None, "PREFECT_SERVER_EPHEMERAL_ENABLED": "false"})
+        _keep(path, _profile()[0], {URL: url, "PREFECT_SERVER_EPHEMERAL_ENABLED": "false"})
 
 
 @contextmanager

@@ -79,9 +79,8 @@ def main() -> int:
             server = stack.enter_context(_Service("server", "ldpflow_flows.server", variables))
             print(f"starting the server on {HOST}:{port} ...", flush=True)
             _wait_until_healthy(port, server)
-            _python(f"{__package__}.key --server {variables['PREFECT_API_URL']}", variables)
-            stack.callback(_python, f"{__package__}.key --server", variables)
-            _python(f"{__package__}.deployments", variables)
+            stack.callback(_python, f"{__package__}.key --withdraw", variables)
+            _python(f"{__package__}.deployments --announce", variables)
             services = [server]
             if project is not None and project.collector is not None:
                 collector = _Service("collector", _collecting(project.options["scheme"], project.collector), variables)

@@ -40,10 +40,13 @@ def kept(profiles: Path) -> dict[str, dict[str, str]]:
 def test_the_address_is_in_the_profile_while_the_server_is_up(profiles: Path) -> None:
     """Beside the key; afterwards Prefect's commands find no server, and may not start one."""
     made = key.ensure()
-    for url in ("http://127.0.0.1:4300/api", ""):
-        assert key.main(["--server", url]) == 0
+    for url in ("http://127.0.0.1:4300/api", None):
+        if url is None:
+            assert key.main(["--withdraw"]) == 0
+        else:
+            key.announce(url)
         profile = kept(profiles)["ephemeral"]
-        assert profile.get("PREFECT_API_URL", "") == url
+        assert profile.get("PREFECT_API_URL") == url
         assert (profile[key.SERVER], profile["PREFECT_SERVER_EPHEMERAL_ENABLED"]) == (made, "false")
 
 
