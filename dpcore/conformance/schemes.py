@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_NUMERIC = 'type = "numeric"\nlower = {lower}\nupper = {upper}\nepsilon = {epsilon}\nmechanism = "{mechanism}"\n'
+NUMERIC = 'type = "numeric"\nlower = {lower}\nupper = {upper}\nepsilon = {epsilon}\nmechanism = "{mechanism}"\n'
 _COLOURS = 'type = "categorical"\nepsilon = {epsilon}\nmechanism = "{mechanism}"\ncategories = [{categories}]\n'
 
 
@@ -35,19 +35,19 @@ ATTRIBUTES = {  # of each mechanism, the attributes that try it
         "[attributes.hashed]\n" + _COLOURS.format(epsilon=1.5, mechanism="local_hashing", categories=_names(300)),
     ),
     "dyadic_wave": (
-        "[attributes.dyadic]\n" + _NUMERIC.format(lower=-3, upper="12.5", epsilon=1, mechanism="dyadic_wave"),
+        "[attributes.dyadic]\n" + NUMERIC.format(lower=-3, upper="12.5", epsilon=1, mechanism="dyadic_wave"),
     ),
     "square_wave": (
         "[attributes.square]\n"
-        + _NUMERIC.format(lower=0, upper=1, epsilon=2, mechanism="square_wave")
+        + NUMERIC.format(lower=0, upper=1, epsilon=2, mechanism="square_wave")
         + 'outside = "refuse"\n',
     ),
     "wavelet_laplace": (
         "[attributes.wavelet]\n"
-        + _NUMERIC.format(lower='"1/3"', upper=7, epsilon=1, mechanism="wavelet_laplace")
+        + NUMERIC.format(lower='"1/3"', upper=7, epsilon=1, mechanism="wavelet_laplace")
         + "degree = 1\nfinest_level = 4\n",
         "[attributes.split]\n"
-        + _NUMERIC.format(lower=0, upper=100, epsilon="0.75", mechanism="wavelet_laplace")
+        + NUMERIC.format(lower=0, upper=100, epsilon="0.75", mechanism="wavelet_laplace")
         + 'degree = 1\nfinest_level = 3\nallocation = "split"\n',
     ),
 }

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from dpcore.conformance import schemes
-from dpcore.conformance.schemes import EVERYTHING, LABELLED, ONE
+from dpcore.conformance.schemes import EVERYTHING, LABELLED, NUMERIC, ONE
 
 __all__ = ["EVERYTHING", "LABELLED", "ONE", "RECORDS", "REFUSED_RECORDS", "SCHEMES"]
 
-_NUMERIC = 'type = "numeric"\nlower = {lower}\nupper = {upper}\nepsilon = {epsilon}\nmechanism = "{mechanism}"\n'
 VARIANTS = "\n".join(
     [
         'name = "variants"\ndescription = "Wavelets as the browser does not draw them"\nclients = 5000\n',
         "[attributes.periodic]\n"
-        + _NUMERIC.format(lower=0, upper=1, epsilon=1, mechanism="wavelet_laplace")
+        + NUMERIC.format(lower=0, upper=1, epsilon=1, mechanism="wavelet_laplace")
         + 'basis = "bior2.4"\nfinest_level = 4\n',
         "[attributes.paper]\n"
-        + _NUMERIC.format(lower=0, upper=1, epsilon=2, mechanism="wavelet_laplace")
+        + NUMERIC.format(lower=0, upper=1, epsilon=2, mechanism="wavelet_laplace")
         + 'degree = 2\nfinest_level = 3\nallocation = "paper"\n',
         "[attributes.relaxed]\n"
-        + _NUMERIC.format(lower=0, upper=1, epsilon=1, mechanism="wavelet_laplace")
+        + NUMERIC.format(lower=0, upper=1, epsilon=1, mechanism="wavelet_laplace")
         + 'degree = 1\nfinest_level = 3\nnoise = "discrete_gaussian"\ndelta = "1e-6"\n',
     ]
 )

@@ -11,7 +11,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from dpcore import wire
-from dpcore.conformance.cases import CHANGES, KEY, SECRETS, broken, recorded
+from dpcore.conformance.cases import CHANGES, KEY, REPEATS, SECRETS, broken, recorded
 from dpcore.errors import RefusedReport
 from dpcore.protocol import tokens
 from dpcore.protocol.scheme import Scheme
@@ -23,7 +23,8 @@ FOLDER = Path(__file__).parent
 def main() -> None:
     for name, text in client_cases.SCHEMES.items():
         scheme = Scheme.from_toml(Scheme.from_toml(text).canonical)
-        reports = [_report(scheme, record, number) for number, record in enumerate(client_cases.RECORDS[name] * 6)]
+        records = client_cases.RECORDS[name] * REPEATS
+        reports = [_report(scheme, record, number) for number, record in enumerate(records)]
         document = {
             "scheme": scheme.canonical,
             "digest": scheme.digest,
