@@ -64,7 +64,7 @@ def render(file: Path, run_id: str) -> str:
 
 
 def _estimates(title: str, sections: list[Section]) -> list[str]:
-    """The table of all attributes, and under it why numbers were refused and how many intervals hold the truth."""
+    """The table of all attributes, and under it why numbers were refused and how many intervals cover the true value."""
     confidences = {section.confidence for section in sections if section.confidence}
     interval = f"{confidences.pop()} interval" if len(confidences) == 1 else "interval"
     rows, refusals, held = [], [], []
@@ -78,9 +78,9 @@ def _estimates(title: str, sections: list[Section]) -> list[str]:
             rows.append([heads[0], line.quantity, line.group, line.value, beside, *truth, heads[1]])
             held += [] if line.holds is None else [line.holds]
             heads = ("", "")
-    columns = ["attribute", "quantity", "group", "estimate", interval, "truth", "holds", "epsilon"]
+    columns = ["attribute", "quantity", "group", "estimate", interval, "true value", "covered", "epsilon"]
     notes = [f"note {i}: {refusal}" for i, refusal in enumerate(refusals, 1)]
-    coverage = [f"{sum(held)} of {len(held)} intervals hold the truth"] if held else []
+    coverage = [f"{sum(held)} of {len(held)} intervals cover the true value"] if held else []
     remarks = [f"{section.title}: {section.remark}" for section in sections if section.remark]
     remarks += [
         f"{section.title}: {sentence}"

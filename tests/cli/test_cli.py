@@ -95,12 +95,12 @@ def test_run_prints_what_a_person_wants(ran: Path) -> None:
         "urban rural",
         "income",
         "mean",
-        "truth",
-        "holds",
+        "true value",
+        "covered",
         "epsilon",
         "warehouse",
         "pictures",
-        "intervals hold",
+        "intervals cover",
     ):
         assert words in out
     assert (ran / "data/var/warehouse.duckdb").exists()
@@ -265,7 +265,7 @@ def test_real_records_and_a_rehearsal(tmp_path: Path, coarse: str) -> None:
     records(tmp_path / "people.csv", rows=400)
     done = ldpflow("run", coarse, "--records", "people.csv", at=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "truth" not in done.stdout
+    assert "true value" not in done.stdout
     rehearsal = ldpflow("run", coarse, "--records", "people.csv", "--seed", "3", at=tmp_path)
     assert rehearsal.returncode == 0
     assert "REHEARSAL" in rehearsal.stdout

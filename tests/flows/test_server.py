@@ -92,7 +92,7 @@ def test_a_round_against_a_server_shows_in_its_ui(
         timeout=180,
     )
     assert made.returncode == 0, made.stderr
-    assert "intervals hold the truth" in made.stdout
+    assert "intervals cover the true value" in made.stdout
     folder = next((tmp_path / "data" / "runs").iterdir())
     assert (folder / "aggregate.parquet").read_bytes() == (households_by_command / "aggregate.parquet").read_bytes()
 

@@ -46,7 +46,7 @@ def test_there_are_thirty_five_questions() -> None:
 @pytest.mark.parametrize(("number", "question", "sql"), QUESTIONS, ids=[f"{n} {q[:40]}" for n, q, _ in QUESTIONS])
 def test_every_question_has_an_answer(ask: Ask, number: str, question: str, sql: str) -> None:
     frame = ask(sql)
-    assert len(frame) >= 1 or question.startswith("Which numbers were refused"), question
+    assert len(frame) >= 1 or question.startswith("Which estimates were withheld"), question
     values = [name for name in frame.columns if name not in ("disagreement", "one_of_them")]
     assert frame[values].notna().all().all(), frame[values].isna().sum()
 

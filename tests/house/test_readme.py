@@ -32,7 +32,7 @@ def test_the_scheme_is_one(readme: str) -> None:
 
 @pytest.mark.slow
 def test_the_scheme_gives_the_numbers_that_are_shown(readme: str, root: Path, tmp_path: Path) -> None:
-    """Other noise, so other digits: the same rows, and what is shown is near the truth that is told."""
+    """Other noise, so other digits: the same rows, and the intervals shown cover the true values stated."""
     (text,) = re.findall(r"```toml\n(.*?)```", readme, re.S)
     command, shown = re.search(r"```sh\nldpflow (run .*?)\n```\n\n```text\n(.*?)```", readme, re.S).groups()  # type: ignore[union-attr]
     (tmp_path / "health.toml").write_text(text, encoding="utf-8")
@@ -42,9 +42,9 @@ def test_the_scheme_gives_the_numbers_that_are_shown(readme: str, root: Path, tm
     )
     assert _quantities(shown) == _quantities(done.stdout.partition("epsilon    ")[0])
     ends = [tuple(map(float, pair)) for pair in re.findall(r"([\d.]+) to ([\d.]+)", shown)]
-    told = re.search(r"records themselves say ([\d., and]+) %, and ([\d.]+)", readme)
-    assert told is not None
-    truth = [float(number) for number in re.findall(r"\d+\.\d+", told[0])]
+    stated = re.search(r"true values in these records are ([\d., and]+) %, and ([\d.]+)", readme)
+    assert stated is not None
+    truth = [float(number) for number in re.findall(r"\d+\.\d+", stated[0])]
     assert len(ends) == len(truth) == 5
     assert all(low <= value <= high for (low, high), value in zip(ends, truth, strict=True))
 

@@ -51,7 +51,7 @@ people = pd.read_parquet("data/samples/health_insurance.parquet")
 true = people["visits"].astype(str).replace("10", "10+").value_counts(normalize=True)
 visits["truth"] = visits["category"].map(true)
 visits["held"] = (visits["low"] <= visits["truth"]) & (visits["truth"] <= visits["high"])
-print(f"the interval held the truth for {visits['held'].sum()} of {len(visits)} categories")
+print(f"the interval covered the true value for {visits['held'].sum()} of {len(visits)} categories")
 
 # %% [markdown]
 # ## Plot it

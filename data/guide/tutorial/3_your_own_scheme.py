@@ -51,7 +51,7 @@ functionals = ["mean", "cdf(15)"]      # cdf(15): the share at or below 15
 # The *digest* is a hash of what clients and collector agree on. A report made under one digest is never counted under
 # another.
 #
-# For a mistake, ldpflow prints one line that says what to do:
+# For a mistake, ldpflow prints one line that states what to do:
 
 # %% language="bash"
 # sed 's/epsilon = 2/epsilom = 2/' clinic.toml > wrong.toml

@@ -102,7 +102,7 @@ people.to_csv("people.csv", index=False)
 # has landed nevertheless.
 #
 # The intervals are wider than in step 3, because one person in ten was asked. An estimate that is indistinguishable from noise
-# is *withheld*, and a note says why and what would help.
+# is *withheld*, and a note gives the reason and what would help.
 #
 # [The collector's page](../../../dpcore/collector/README.md) describes keys, certificates, limits and other options.
 #

@@ -10,9 +10,9 @@ import typer.main
 from dpcore.cli import app
 from tests.programs.reference import markdown
 
-_BEFORE = """Exit status: 0 done; 1 the input or the data were refused, with one line that says what was expected, what came
-and what to do; 2 the command was written wrongly; 130 it was interrupted. In the folder of a project its `ldpflow.toml` gives
-the defaults. `ldpflow --version` says which ldpflow this is."""
+_BEFORE = """Exit status: 0 done; 1 the input or the data were refused, and one line names what was expected, the
+value, and what to do; 2 wrong usage of the command; 130 interrupted. In a project's folder, its `ldpflow.toml` gives the
+defaults. `ldpflow --version` shows the version."""
 
 
 def page() -> str:

@@ -9,8 +9,8 @@ from fastapi import FastAPI
 from dpcore.collector.http import service
 from tests.programs.reference import markdown
 
-_BEFORE = """A collector gives the same as `/openapi.json`. [Keys, limits, and what a client does about an
-answer](../../../dpcore/collector/README.md) stand with the collector. REF is a scheme's name or its digest."""
+_BEFORE = """A collector serves the same at `/openapi.json`. [The collector's page](../../../dpcore/collector/README.md)
+describes keys, limits, and what a client does after each answer. REF is a scheme's name or its digest."""
 
 
 def page() -> str:

@@ -23,10 +23,9 @@ _TYPES = {
     list[list[str]]: "a list of lists of texts",
     list[list[Fraction]]: "a list of lists of numbers",
 }
-_BEFORE = """Whatever is not marked as needed may be left out. `ldpflow scheme --json-schema` prints these tables for editors,
-with what goes with what. An unknown key is refused. [Which mechanism to name](../../README.md#which-mechanism) stands with the
-data."""
-_MECHANISM = "What a mechanism's design may be told is its own; a key of another mechanism is refused."
+_BEFORE = """Keys that are not marked as needed are optional. `ldpflow scheme --json-schema` prints these tables for editors,
+with the combinations that are allowed. An unknown key is refused. [Which mechanism to name](../../README.md#which-mechanism)."""
+_MECHANISM = "Each mechanism has design keys of its own; a key of another mechanism is refused."
 
 
 _LATTICE = """One with `step` or `values` has these keys in place of the numeric ones, and the options of the mechanism it
@@ -69,7 +68,7 @@ def page() -> str:
             ]
             parts += [_table(map(_row, each.declared.options))] if each.declared.options else []
     lattice = [key for key in keys.of_attribute(keys.LATTICE, "") if key.name != "estimator" and key not in common]
-    parts += ["## A numeric attribute that says which values there are", _LATTICE, _table(map(_row, lattice))]
+    parts += ["## A numeric attribute that declares its values", _LATTICE, _table(map(_row, lattice))]
     binned = [key for key in keys.of_attribute(keys.BINNED, "") if key.name != "estimator" and key not in common]
     parts += ["## A categorical attribute of a number's ranges", _BINNED, _table(map(_row, binned))]
     crossed = [key for key in keys.of_attribute(keys.CROSSED, "") if key.name != "estimator" and key not in common]

@@ -1,4 +1,4 @@
-"""What rounds, studies and audits can be told: options of commands, keys of a project's file, and fields of Prefect's forms."""
+"""Options of rounds, studies and audits: of commands, of a project's file, and of Prefect's forms."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ldpflow_flows.studies import settings as study_settings
 from tests.programs.reference import markdown
 
 _VERBS = {"run": (Which, Round), "collect": (Which, Collect), "backfill": (Which, Backfill), "cleanup": (Cleanup,)}
-_ROUNDS = """Each is declared once, in `dpcore/rounds/settings.py`. It is an option of the commands (`--min-clients`) and a
-field of the flows' forms in the UI (`min_clients`). Those of `run` but `round`, `again` and `seed` are keys of a project's
-`ldpflow.toml`, too. Paths in a form are of the worker's machine.
-[Variables of the environment](../../../flows/README.md#variables) stand with the flows."""
-_FORMS = "What forms of flows ask for besides. Commands of the same names have options for most of it."
+_ROUNDS = """Each setting is declared once, in `dpcore/rounds/settings.py`. It is an option of commands (`--min-clients`) and a
+field of the flows' forms in the UI (`min_clients`). Those of `run`, except `round`, `again` and `seed`, are also keys of a
+project's `ldpflow.toml`. Paths in a form are on the worker's machine. Environment variables are on
+[the page about flows](../../../flows/README.md#variables)."""
+_FORMS = "Other fields of the flows' forms. Commands of the same names have options for most of them."
 _BASES = (settings.NamedRound, study_settings.StudySettings)  # of which forms are made
-_PROJECT = """Beside what rounds are told, as `ldpflow init` writes them into [`ldpflow.toml`](../../project/ldpflow.toml). The
-table `[collector]` has options of [`ldpflow serve`](commands.md#ldpflow-serve); without it `ldpflow up` starts none."""
+_PROJECT = """Keys besides those of rounds, as `ldpflow init` writes them into [`ldpflow.toml`](../../project/ldpflow.toml). The
+table `[collector]` has options of [`ldpflow serve`](commands.md#ldpflow-serve); without it `ldpflow up` starts no collector."""
 _HEAD = ("setting", "default", "from, to", "what", "of")
 
 

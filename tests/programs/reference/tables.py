@@ -6,7 +6,7 @@ from dpcore.results.warehouse.catalogue import catalogue
 from tests.programs.reference import markdown
 
 _BEFORE = """Any client of DuckDB shows the same: `select column_name, comment from duckdb_columns() where table_name = 'runs'`.
-[Thirty-five questions](questions.md) ask them; [what a round is](../../README.md#rounds) stands with the data."""
+[Thirty-five questions](questions.md) show how to query them. [What a round is](../../README.md#rounds)."""
 
 
 def page() -> str:
