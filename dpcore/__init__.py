@@ -2,6 +2,7 @@
 
 Modules:
     __main__: the entry point of the command `ldpflow`
+    _lazy: exports of packages, imported on first use
     _random: sources of randomness, always passed as an argument
     audit/: privacy audits: exact loss by enumeration, and attacks on the client's own code
     cli/: the command line `ldpflow`

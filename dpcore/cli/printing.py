@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import Console
     from rich.table import Table
 
@@ -61,21 +60,21 @@ def as_text(table: Table) -> str:
     return capture.get().rstrip()
 
 
-def show_rows(frame: pd.DataFrame) -> None:
+def show_rows(columns: Sequence[str], values: Iterable[Sequence[Any]]) -> None:
     """Print a row a line or, where the columns do not fit, a value a line."""
-    rows = [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
-    table = new_table("", *map(str, frame.columns))
+    rows = [list(map(_cell, row)) for row in values]
+    table = new_table("", *columns)
     for row in rows:
         table.add_row(*row)
     console = _console()
     if console.measure(table, options=console.options.update(width=1 << 20)).maximum <= console.width or not rows:
         show(table)
         return
-    longest = max(map(len, map(str, frame.columns)))
+    longest = max(map(len, columns))
     for number, row in enumerate(rows, 1):
         print(f"row {number}")
-        for column, value in zip(frame.columns, row, strict=True):
-            print(f"  {column!s:<{longest}}  {value}")
+        for column, value in zip(columns, row, strict=True):
+            print(f"  {column:<{longest}}  {value}")
 
 
 @contextmanager

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import sys
+from decimal import Decimal
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,17 +26,32 @@ def query(
 
     Example: ldpflow query "select attribute, category, estimate from latest_frequencies order by all"
     """
-    from dpcore.results.warehouse import query as ask
+    from dpcore.results.warehouse import rows as ask
 
     if format_ not in ("table", "csv", "json"):
         raise typer.BadParameter(f"format must be table, csv or json, got {format_!r}")
-    frame = ask(file_of(warehouse, data), sql)
+    columns, rows = ask(file_of(warehouse, data), sql)
     if format_ == "csv":
-        print(frame.to_csv(index=False), end="")
+        csv.writer(sys.stdout, lineterminator="\n").writerows([columns, *(map(_without_nan, row) for row in rows)])
     elif format_ == "json":
-        print(json.dumps(json.loads(frame.to_json(orient="records", date_format="iso")), indent=1))
+        print(
+            json.dumps(
+                [dict(zip(columns, map(_without_nan, row), strict=True)) for row in rows], default=_text, indent=1
+            )
+        )
     else:
-        show_rows(frame)
+        show_rows(columns, rows)
+
+
+def _without_nan(value: Any) -> Any:
+    return None if value != value or value in (float("inf"), -float("inf")) else value
+
+
+def _text(value: Any) -> str | float:
+    """A value that JSON has no type for: times as in ISO 8601, decimals as numbers."""
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
+    return float(value) if isinstance(value, Decimal) else str(value)
 
 
 def show(

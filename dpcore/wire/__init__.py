@@ -24,11 +24,12 @@ Modules:
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dpcore._lazy import lazy
 
 # Read on first use, so that a client writes its report without pyarrow.
-_HOLD = {
+_EXPORTS = {
     "arrow_stream": (
         "Rows",
         "joined",
@@ -64,9 +65,8 @@ _HOLD = {
     "ledger_file": ("FileStore",),
     "parquet_aggregates": ("read_aggregate", "write_aggregate"),
 }
-_EXPORTS = {name: module for module, names in _HOLD.items() for name in names}
-
-__all__ = sorted(_EXPORTS)
+__all__ = sorted(name for names in _EXPORTS.values() for name in names)
+__getattr__ = lazy(__name__, _EXPORTS)
 
 if TYPE_CHECKING:
     from dpcore.wire.arrow_stream import (
@@ -97,9 +97,3 @@ if TYPE_CHECKING:
     from dpcore.wire.ledgers import LedgerFolder
     from dpcore.wire.parquet_aggregates import read_aggregate, write_aggregate
     from dpcore.wire.parquet_reports import read_parts, read_refused, read_reports, read_stamp, write_reports
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _EXPORTS:
-        raise AttributeError(f"module 'dpcore.wire' has no attribute {name!r}; it has {', '.join(__all__)}")
-    return getattr(import_module(f"dpcore.wire.{_EXPORTS[name]}"), name)

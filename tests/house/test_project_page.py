@@ -18,7 +18,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpcore.results.warehouse.migrate import migrate, shipped_migrations
+from dpcore.results.warehouse.schema_migration import migrate, shipped_migrations
 from tests.browser import chromium
 from tests.browser.test_consent_page import FILL, READY
 from tests.browser.test_consent_page import wait as shown_in

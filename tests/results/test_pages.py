@@ -31,7 +31,7 @@ from dpcore.results.warehouse import (
     reader,
     run_id,
 )
-from dpcore.results.warehouse.migrate import migrate, shipped_migrations
+from dpcore.results.warehouse.schema_migration import migrate, shipped_migrations
 from tests.helpers.kept_open import kept_open
 
 VOID = {"meta", "img", "br", "link", "hr"}

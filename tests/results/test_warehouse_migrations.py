@@ -8,7 +8,7 @@ import pytest
 
 from dpcore.errors import MigrationError, WarehouseError
 from dpcore.results.warehouse import counted_files, open_for_reading, open_for_writing, standing_rounds
-from dpcore.results.warehouse.migrate import Migration, migrate, read_migrations, shipped_migrations
+from dpcore.results.warehouse.schema_migration import Migration, migrate, read_migrations, shipped_migrations
 from dpcore.results.warehouse.views import RESULTS, shipped_macros, shipped_views
 
 TABLES = {

@@ -17,7 +17,7 @@ from dpcore.errors import InvalidRecord, InvalidReport, NotEstimable, WarehouseE
 from dpcore.populations import read_blocks
 from dpcore.protocol.scheme import Scheme
 from dpcore.results.warehouse import export, query, reader
-from dpcore.results.warehouse.migrate import shipped_migrations
+from dpcore.results.warehouse.schema_migration import shipped_migrations
 from dpcore.results.warehouse.views import shipped_views
 from dpcore.rounds.run import Run
 from dpcore.rounds.steps import aggregation, estimation, landing

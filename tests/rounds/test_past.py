@@ -22,7 +22,7 @@ from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import Charge, Ledger
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
-from dpcore.results.warehouse.migrate import shipped_migrations
+from dpcore.results.warehouse.schema_migration import shipped_migrations
 from dpcore.rounds.maintenance import backup
 from dpcore.rounds.steps import preparation, sequence
 from dpcore.wire.ledger_file import FileStore

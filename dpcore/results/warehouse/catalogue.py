@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import duckdb
 
-from dpcore.results.warehouse.migrate import migrate, shipped_migrations
+from dpcore.results.warehouse.schema_migration import migrate, shipped_migrations
 from dpcore.results.warehouse.views import a_row, shipped_macros, shipped_views
 
 

@@ -25,7 +25,7 @@ import duckdb
 
 from dpcore.errors import WarehouseError
 from dpcore.results.warehouse.in_memory import copy_empty
-from dpcore.results.warehouse.migrate import applied_versions, check_history, migrate, shipped_migrations
+from dpcore.results.warehouse.schema_migration import applied_versions, check_history, migrate, shipped_migrations
 from dpcore.results.warehouse.transaction import one_line
 from dpcore.wire.locks import attempts
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-from dpcore.results.warehouse.migrate import migrate_anew
+from dpcore.results.warehouse.schema_migration import migrate_anew
 from dpcore.results.warehouse.transaction import quoted
 
 

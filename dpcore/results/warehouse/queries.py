@@ -6,16 +6,17 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pandas as pd
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
 from dpcore.errors import WarehouseError
-from dpcore.results.warehouse.published import open_published
+from dpcore.results.warehouse.published_copy import open_published
 from dpcore.results.warehouse.transaction import one_line
+
+if TYPE_CHECKING:  # half a second, and `ldpflow query` needs neither
+    import pandas as pd
+    import pyarrow as pa
 
 _READS = {
     duckdb.StatementType.SELECT,  # with, from, values, table, describe, show and summarize are selects too
@@ -33,7 +34,18 @@ def query(path: str | Path, sql: str, *, patience: float = 30.0) -> pd.DataFrame
     """
     _check_reads(sql)
     with open_published(path, patience=patience) as connection:
-        return _to_frame(_table(connection, sql))
+        return _to_frame(_relation(connection, sql).to_arrow_table())
+
+
+def rows(path: str | Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Return the columns and the rows of one read-only statement as Python values; raises WarehouseError as `query` does."""
+    _check_reads(sql)
+    with open_published(path) as connection:
+        relation = _relation(connection, sql)
+        if "TIMESTAMP WITH TIME ZONE" in map(str, relation.types):  # DuckDB converts it by pytz, which may be missing
+            columns = relation.to_arrow_table().to_pydict()
+            return list(relation.columns), list(zip(*columns.values(), strict=True))
+        return list(relation.columns), relation.fetchall()
 
 
 @contextmanager
@@ -46,7 +58,7 @@ def reader(path: str | Path) -> Iterator[Callable[[str], pd.DataFrame]]:
 
         def ask(sql: str) -> pd.DataFrame:
             _check_reads(sql)
-            return _to_frame(_table(connection, sql))
+            return _to_frame(_relation(connection, sql).to_arrow_table())
 
         yield ask
 
@@ -56,6 +68,9 @@ def export(path: str | Path, table: str, file: str | Path) -> None:
 
     Raises WarehouseError for another suffix, an unknown table, or a folder that does not exist or cannot be written.
     """
+    import pyarrow.csv
+    import pyarrow.parquet
+
     file = Path(file)
     if file.suffix not in (".parquet", ".csv"):
         got = (
@@ -83,7 +98,7 @@ def whole_table(path: str | Path, table: str) -> pa.Table:
         names = [name for (name,) in connection.execute("select name from (show tables) order by name").fetchall()]
         if table not in names:
             raise WarehouseError(f"warehouse: no table {table!r}; it has {', '.join(names)}")
-        return _table(connection, f'from "{table}" order by all')
+        return _relation(connection, f'from "{table}" order by all').to_arrow_table()
 
 
 def _check_reads(sql: str) -> None:
@@ -97,20 +112,24 @@ def _check_reads(sql: str) -> None:
         raise WarehouseError(f"query: needs a read-only statement such as select, got {statements[0].type.name}")
 
 
-def _table(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+def _relation(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.DuckDBPyRelation:
     relation = connection.sql(sql)
     if relation is None:
         raise WarehouseError("query: the statement returned no result")
-    return relation.to_arrow_table()
+    return relation
 
 
 def _to_frame(table: pa.Table) -> pd.DataFrame:
+    import pyarrow as pa
+
     columns = [_readable(column) for column in table.columns]
     frame: pd.DataFrame = pa.Table.from_arrays(columns, names=table.column_names).to_pandas()
     return frame
 
 
 def _readable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow as pa
+
     # Sums of integers have 128 bits in DuckDB and would become Decimal objects.
     if pa.types.is_decimal(column.type) and column.type.scale == 0:
         try:
@@ -121,10 +140,6 @@ def _readable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if column.type == pa.month_day_nano_interval():
         parts = column.to_pylist()
         if all(part is None or part.months == 0 for part in parts):
-            return pa.chunked_array([_durations(parts)])
+            nanoseconds = [None if part is None else part.days * 86_400 * 10**9 + part.nanoseconds for part in parts]
+            return pa.chunked_array([pa.array(nanoseconds, type=pa.duration("ns"))])
     return column
-
-
-def _durations(parts: list[pa.MonthDayNano | None]) -> pa.Array:
-    nanoseconds = [None if part is None else part.days * 86_400 * 10**9 + part.nanoseconds for part in parts]
-    return pa.array(nanoseconds, type=pa.duration("ns"))

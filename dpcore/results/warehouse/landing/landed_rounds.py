@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpcore.errors import WarehouseError
 from dpcore.results.warehouse.connection import rows_there
-from dpcore.results.warehouse.published import open_to_publish
+from dpcore.results.warehouse.published_copy import open_to_publish
 from dpcore.results.warehouse.views import RESULTS
 
 # Tables that remain when results are deleted: the scheme, the spent epsilon, and the files that no other round may count.

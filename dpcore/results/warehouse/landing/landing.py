@@ -25,7 +25,7 @@ from dpcore.results.warehouse.landing.current_run import SIMULATED, Claim, repla
 from dpcore.results.warehouse.landing.previous_round import around, numbers, numbers_before
 from dpcore.results.warehouse.landing.privacy_charges import charge_landed
 from dpcore.results.warehouse.landing.turnout import judge_turnout
-from dpcore.results.warehouse.published import open_to_publish
+from dpcore.results.warehouse.published_copy import open_to_publish
 from dpcore.results.warehouse.transaction import one_line, transaction
 from dpcore.results.warehouse.typed_rows import repeated, to_rows
 from dpcore.results.warehouse.views import RESULTS

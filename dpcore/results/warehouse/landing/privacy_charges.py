@@ -14,7 +14,7 @@ import duckdb
 import pandas as pd
 
 from dpcore.errors import WarehouseError
-from dpcore.results.warehouse.published import open_to_publish
+from dpcore.results.warehouse.published_copy import open_to_publish
 from dpcore.results.warehouse.typed_rows import to_rows
 
 

@@ -1,0 +1,22 @@
+"""Exports of a package that are imported on first use, so that a command loads only what it calls (PEP 562)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def lazy(package: str, exports: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """Return the function `__getattr__` of a package.
+
+    exports: module inside the package -> its names.  No name may be that of a module of the package, which would hide it.
+    """
+    modules = {name: module for module, names in exports.items() for name in names}
+
+    def get(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {', '.join(sorted(modules))}")
+        return getattr(import_module(f"{package}.{modules[name]}"), name)
+
+    return get
