@@ -16,11 +16,11 @@ from .tasks.steps import Tasks, find, turn_of
 
 @whole("estimate", hours=2, run_name=run_name)
 def estimate(settings: NamedRound) -> Path:
-    """Find a collected round, estimate it, draw it, land it, show it in the UI, and return the run's folder."""
+    """Find a collected round, estimate it, land it, show it in the UI, draw it, and return the run's folder."""
     run = find(settings)
     with turn_of(run):
         try:
-            sequence.estimate(run, Tasks())
+            pieces = sequence.estimate(run, Tasks(), show=show)
         except TooFewClients as error:
             return waiting(run, error)
-    return ended(run, show(run))
+    return ended(run, pieces)

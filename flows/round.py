@@ -37,15 +37,15 @@ from .tasks.steps import Tasks, prepare, turn
 
 @whole("round", hours=12, run_name=run_name)
 def run_round(settings: RoundSettings = RoundSettings()) -> Path:  # noqa: B008 - frozen
-    """Prepare, privatize in shards, aggregate them, merge, estimate, draw, land, show; return the run's folder."""
+    """Prepare, privatize in shards, aggregate them, merge, estimate, land, show, draw; return the run's folder."""
     with turn(settings):
         run = None
         try:
             run = prepare(settings)
-            sequence.carry_out(run, Tasks())
+            pieces = sequence.carry_out(run, Tasks(), show=show)
         except TooFewClients as error:
             return waiting(run, error)
-    return ended(run, show(run))
+    return ended(run, pieces)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -13,22 +13,37 @@ Modules:
     publication: central epsilon by shuffling of a round, and its conditions
 """
 
-from dpcore.audit.certificate import at_most, averaged, check_rows, to_json, to_markdown
-from dpcore.audit.enumeration.exact_loss import audit_mechanism, audit_scheme
-from dpcore.audit.enumeration.loss import Loss
-from dpcore.audit.findings import AttributeAudit, SchemeAudit
-from dpcore.audit.full_audit import measure
+from __future__ import annotations
 
-__all__ = [
-    "AttributeAudit",
-    "Loss",
-    "SchemeAudit",
-    "at_most",
-    "averaged",
-    "audit_mechanism",
-    "audit_scheme",
-    "check_rows",
-    "measure",
-    "to_json",
-    "to_markdown",
-]
+from typing import TYPE_CHECKING
+
+from dpcore._lazy import lazy
+
+_EXPORTS = {
+    "certificate": (
+        "at_most",
+        "averaged",
+        "check_rows",
+        "to_json",
+        "to_markdown",
+    ),
+    "enumeration.exact_loss": (
+        "audit_mechanism",
+        "audit_scheme",
+    ),
+    "enumeration.loss": ("Loss",),
+    "findings": (
+        "AttributeAudit",
+        "SchemeAudit",
+    ),
+    "full_audit": ("measure",),
+}
+__all__ = sorted(name for names in _EXPORTS.values() for name in names)
+__getattr__ = lazy(__name__, _EXPORTS)
+
+if TYPE_CHECKING:
+    from dpcore.audit.certificate import at_most, averaged, check_rows, to_json, to_markdown
+    from dpcore.audit.enumeration.exact_loss import audit_mechanism, audit_scheme
+    from dpcore.audit.enumeration.loss import Loss
+    from dpcore.audit.findings import AttributeAudit, SchemeAudit
+    from dpcore.audit.full_audit import measure

@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from decimal import ROUND_CEILING, Context
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dpcore.audit.attacks.averaging import Averaging
-from dpcore.audit.attacks.lower_bound import LowerBound
 from dpcore.audit.enumeration.loss import Loss
 from dpcore.audit.findings import AttributeAudit, SchemeAudit
-from dpcore.audit.publication import Crowd
 from dpcore.privacy.shuffling.central_epsilon import upward
 from dpcore.protocol.domain.label import in_words
 from dpcore.protocol.syntax.fields import listed
+
+if TYPE_CHECKING:
+    from dpcore.audit.attacks.averaging import Averaging
+    from dpcore.audit.attacks.lower_bound import LowerBound
+    from dpcore.audit.publication import Crowd
 
 _MEANING = (
     "For every two values of an attribute and every report, the probabilities of that report under the two values differ by "

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dpcore.audit.attacks.averaging import Averaging
-from dpcore.audit.attacks.lower_bound import LowerBound
-from dpcore.audit.attacks.report_distribution import Faithfulness
 from dpcore.audit.enumeration.loss import Loss
-from dpcore.audit.publication import Crowd
 from dpcore.privacy.budget import Budget
+
+if TYPE_CHECKING:  # the attacks simulate, which an exact audit does not need
+    from dpcore.audit.attacks.averaging import Averaging
+    from dpcore.audit.attacks.lower_bound import LowerBound
+    from dpcore.audit.attacks.report_distribution import Faithfulness
+    from dpcore.audit.publication import Crowd
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ import typer
 
 from dpcore.cli.options import DataOption, LanguageOption, WarehouseOption, file_of
 from dpcore.cli.printing import progress, show_rows
+from dpcore.cli.round_summary import print_pictures
 from dpcore.rounds.defaults import DEFAULT_DATA
 
 
@@ -64,6 +65,8 @@ def show(
 ) -> None:
     """Print a landed round again, as `run` did: the estimates, what has changed, and the epsilon spent.
 
+    Pictures that are missing, because the round was interrupted, are drawn.
+
     Example: ldpflow show 2026-11-20
     """
     from dpcore.cli.round_summary import render
@@ -73,7 +76,19 @@ def show(
     file = file_of(warehouse, data)
     with tables.reader(file) as ask:
         run_id = find(ask, round_, scheme)
-    print(render(file, run_id))
+    print(render(file, run_id), flush=True)
+    if not tables.rows(file, f"select 1 from figures where run_id = '{run_id}' limit 1")[1]:
+        _draw_missing(data, run_id)
+
+
+def _draw_missing(data: Path, run_id: str) -> None:
+    """Draw the pictures of a round that was interrupted after its landing."""
+    from dpcore.rounds.steps.landing import draw, drawable
+
+    if (run := drawable(data, run_id)) is not None:
+        with progress("drawing", None):
+            draw(run, [run_id])
+        print_pictures(run)
 
 
 def export(

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpcore.cli.printing import as_text, new_table, relative
+from dpcore.rounds.defaults import has_charts
 
 if TYPE_CHECKING:
     from dpcore.results.pages.content import Section
     from dpcore.results.pages.pairs import PairSection
     from dpcore.results.text.phrases import Line
+    from dpcore.rounds.run import Run
 
 
 def render(file: Path, run_id: str) -> str:
@@ -26,7 +28,6 @@ def render(file: Path, run_id: str) -> str:
     from dpcore.results import warehouse
     from dpcore.results.pages.content import numbers_of
     from dpcore.results.text.phrases import JUDGED
-    from dpcore.rounds.steps.landing import HAS_CHARTS
 
     with warehouse.reader(file) as ask:
         content = numbers_of(ask, run_id)
@@ -57,10 +58,15 @@ def render(file: Path, run_id: str) -> str:
             f"epsilon    {total['epsilon']} a client ({total['stated']})",
             f"run        {row['run_id']}" + (f", seed {row['seed']}" if content["simulated"] else ""),
             f"warehouse  {relative(str(file))}",
-            *([] if HAS_CHARTS else ["pictures   none: run `pip install 'ldpflow[charts]'` to draw rounds"]),
             *(f"pictures   {relative(folder)}" for folder in sorted({str(Path(path).parent) for path in drawn})),
         ]
     )
+
+
+def print_pictures(run: Run) -> None:
+    """Print where the pictures of a run are."""
+    none = "none: run `pip install 'ldpflow[charts]'` to draw rounds"
+    print(f"pictures   {relative(run.plan.figures) if has_charts() else none}")
 
 
 def _estimates(title: str, sections: list[Section]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ import typer
 
 from dpcore.cli.options import DataOption, RoundOption, SchemeArgument, WarehouseOption, file_of, taken_apart
 from dpcore.cli.printing import progress, relative
-from dpcore.cli.round_summary import render
+from dpcore.cli.round_summary import print_pictures, render
 from dpcore.errors import DPCoreError, TooFewClients
 from dpcore.rounds import settings
 from dpcore.rounds.defaults import DEFAULT_DATA, DEFAULT_SCHEME, today
@@ -37,8 +37,7 @@ def run(
 
     Example: ldpflow run --clients 100000 --seed 7
     """
-    result = _carry_out("run", scheme, round_, chosen)
-    print(render(Path(result.plan.warehouse), result.plan.run_id))
+    print_pictures(_carry_out("run", scheme, round_, chosen, show=_print_round))
 
 
 @taken_apart
@@ -83,8 +82,8 @@ def estimate(
 
     collected = newest(Scheme.from_toml(scheme), round_, data)
     with turn_of(collected, "ldpflow estimate"), _landing_failures(collected):
-        sequence.estimate(collected, sequence.Here(progress))
-    print(render(Path(collected.plan.warehouse), collected.plan.run_id))
+        sequence.estimate(collected, sequence.Here(progress), show=_print_round)
+    print_pictures(collected)
 
 
 @taken_apart
@@ -109,12 +108,10 @@ def backfill(
     failed = []
     for round_ in [] if dry_run else rounds:
         try:
-            _carry_out("backfill", scheme, round_, chosen)
+            _carry_out("backfill", scheme, round_, chosen, show=_print_landed)
         except DPCoreError as error:
             failed.append(round_)
             print(f"ldpflow: round {round_}: {error}", file=sys.stderr)
-        else:
-            print(f"round {round_} has landed")
     if dry_run:
         days = (last - first).days + 1
         print("\n".join([*rounds, f"{len(rounds)} of {days} rounds would be run"]))
@@ -161,8 +158,19 @@ def _say_removals(removals: list[Removal], dry_run: bool) -> None:
     print(in_words(removals, dry_run))
 
 
-def _carry_out(command: str, scheme: Path, round_: str | None, chosen: settings.Declared) -> Run:
-    """A whole round, to its landing."""
+def _print_round(run: Run) -> None:
+    """Print a landed round before its pictures are drawn."""
+    print(render(Path(run.plan.warehouse), run.plan.run_id), flush=True)
+
+
+def _print_landed(run: Run) -> None:
+    print(f"round {run.plan.round} has landed", flush=True)
+
+
+def _carry_out(
+    command: str, scheme: Path, round_: str | None, chosen: settings.Declared, *, show: Callable[[Run], None]
+) -> Run:
+    """Run a whole round; show is called after the landing."""
     from dpcore.rounds.round_lock import turn
     from dpcore.rounds.steps.preparation import prepare
     from dpcore.rounds.steps.sequence import Here, carry_out
@@ -175,7 +183,7 @@ def _carry_out(command: str, scheme: Path, round_: str | None, chosen: settings.
     with turn(scheme, f"ldpflow {command}", **options):
         run = prepare(scheme, **options)
         with _landing_failures(run):
-            carry_out(run, Here(progress))
+            carry_out(run, Here(progress), show=show)
     return run
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 
 DEFAULT_SCHEMES = Path("data/schemes")
@@ -27,6 +28,11 @@ def keep_to_one_thread() -> None:
     """
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+
+
+def has_charts() -> bool:
+    """Return whether the extra `charts` is installed, without loading it."""
+    return find_spec("matplotlib") is not None
 
 
 def today() -> str:

@@ -56,8 +56,8 @@ STEPS: Mapping[str, Step] = MappingProxyType(
         "merge": Step(needs=State.PRIVATIZED, leaves="aggregate.parquet", reaches=State.AGGREGATED),
         "wait": Step(needs=State.PLANNED, leaves="", reaches=State.PLANNED, lands=("waiting",)),
         "estimate": Step(needs=State.AGGREGATED, leaves="tables/counts.json", reaches=State.ESTIMATED),
-        "draw": Step(needs=State.ESTIMATED, leaves="", reaches=State.ESTIMATED),
         "land": Step(needs=State.ESTIMATED, leaves="", reaches=State.ESTIMATED, lands=("landed",)),
+        "draw": Step(needs=State.ESTIMATED, leaves="", reaches=State.ESTIMATED),
     }
 )
 

@@ -98,20 +98,20 @@ def estimate(run: Run) -> Path:
     return estimation.estimate(run)
 
 
-@stage("draw")
-def draw(run: Run) -> dict[str, Path]:
-    """Draw pictures of each attribute and return name -> file."""
-    return landing.draw(run)
-
-
 @stage("land", seconds=WRITES)
-def land(run: Run) -> Path:
-    """Land the run in the warehouse, in one transaction, and return the warehouse's file."""
+def land(run: Run) -> list[str]:
+    """Land the run in the warehouse, in one transaction, and return the runs that were compared with the round before."""
     return landing.land(run)
 
 
+@stage("draw", seconds=WRITES)
+def draw(run: Run, compared: list[str]) -> list[Path]:
+    """Draw the landed run's pictures and return their files."""
+    return landing.draw(run, compared)
+
+
 # By the names of dpcore's functions; those of which there are many come with the word for what is done.
-_ONE = {task.fn.__name__: task for task in (privatize_records, merge, reason, wait, estimate, draw, land)}
+_ONE = {task.fn.__name__: task for task in (privatize_records, merge, reason, wait, estimate, land, draw)}
 _EACH = {"privatize_shard": (privatize_batch, "privatized"), "aggregate_file": (aggregate_batch, "aggregated")}
 
 

@@ -115,6 +115,15 @@ def test_show_prints_a_landed_round_again(ran: Path) -> None:
     one_line(ldpflow("show", "2026-11-21", at=ran), ["no landed round '2026-11-21'", "2026-11-20"])
 
 
+def test_show_draws_pictures_that_an_interrupted_round_left_undrawn(tmp_path: Path) -> None:
+    (tmp_path / "question.toml").write_text(QUESTION, encoding="utf-8")
+    run = undrawn.run(tmp_path / "question.toml", seed=1, round_="r", data=tmp_path / "data/var")
+    shown = ldpflow("show", "r", at=tmp_path)
+    assert shown.stdout.endswith(f"pictures   data/var/figures/{run.plan.run_id}\n")
+    assert sorted(Path(run.plan.figures).glob("*.png"))
+    assert ldpflow("show", "r", at=tmp_path).stdout == shown.stdout
+
+
 def test_show_says_what_moved_and_why_numbers_are_refused(tmp_path: Path) -> None:
     scheme = tmp_path / "question.toml"
     mean = 'values = [0, 1]\nfunctionals = ["mean"]\n'
@@ -322,7 +331,7 @@ def test_ten_thousand_categories_are_printed_and_drawn_as_the_largest(tmp_path: 
 
 
 def test_privatize_collect_estimate(tmp_path: Path, coarse: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(landing, "draw", lambda _: {})
+    monkeypatch.setattr(landing, "draw", lambda _run, _compared: [])
     curve = COARSE[COARSE.index("\n[attributes.income]") :]  # the check of its values takes longer than all the rest
     (tmp_path / coarse).write_text(COARSE.replace(curve, ""), encoding="utf-8")
     records(tmp_path / "people.csv", rows=400)

@@ -25,7 +25,7 @@ def test_a_project_is_begun_once(tmp_path: Path) -> None:
 
 def test_its_folder_says_what_commands_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A round of simulated people, of whom the file says how many, in a place that it says."""
-    monkeypatch.setattr(landing, "draw", lambda _: {})
+    monkeypatch.setattr(landing, "draw", lambda _run, _compared: [])
     ldpflow("init", "own", at=tmp_path)
     text = '[attributes.urban_rural]\ntype = "categorical"\ncategories = ["urban", "rural"]\nepsilon = 2\n'
     (tmp_path / "own/a.toml").write_text(f'name = "consumer_expenditure"\nclients = 900\n{text}')
@@ -37,7 +37,7 @@ def test_its_folder_says_what_commands_are_told(tmp_path: Path, monkeypatch: pyt
     assert (tmp_path / "own/kept/warehouse.duckdb").is_file()
     begun = []
 
-    def begin(run: Run, _hands: object) -> None:
+    def begin(run: Run, _hands: object, show: object) -> None:
         begun.append(run.plan.clients)
         raise DPCoreError("enough")
 

@@ -102,8 +102,8 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds without pictures, for tests that do not look at any: they are a second of each."""
     from dpcore.rounds.steps import landing
 
-    def draw(_: object) -> dict[str, Path]:  # tasks are found by their functions' names
-        return {}
+    def draw(_run: object, _compared: object) -> list[Path]:  # tasks are found by their functions' names
+        return []
 
     monkeypatch.setattr(landing, "draw", draw)
 

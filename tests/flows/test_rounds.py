@@ -89,7 +89,7 @@ def test_a_flow_has_its_rounds_turn_until_it_has_landed(
     """Each of the flows, by the name that it is known by in the UI."""
     held = []
 
-    def look(*_: Any) -> Any:
+    def look(*_: Any, **_options: Any) -> Any:
         held.append(
             [file.read_text().split("(")[1].split(")")[0] for file in tmp_path.glob(".warehouse.duckdb.*.lock")]
         )

@@ -22,7 +22,9 @@ def kept_open() -> Iterator[None]:
     Opening, migrating and copying them is two thirds of a small round's time.  What they are opened, locked and published for
     is of `tests/results`.  No other process may ask for one meanwhile.
     """
-    connection, published = (import_module(f"dpcore.results.warehouse.{name}") for name in ("connection", "published"))
+    connection, published = (
+        import_module(f"dpcore.results.warehouse.{name}") for name in ("connection", "published_copy")
+    )
     connect, migrate, create = connection._connect, connection.migrate, connection._create_if_missing
     held: dict[str, tuple[int, duckdb.DuckDBPyConnection]] = {}
     files: dict[int, str] = {}  # of cursors

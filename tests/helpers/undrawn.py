@@ -17,7 +17,7 @@ class Undrawn(sequence.Here):
     """Hands of this process that draw nothing."""
 
     def one(self, step: sequence.Work, run: Run, *given: Any) -> Any:
-        return {} if step.__name__ == "draw" else super().one(step, run, *given)
+        return [] if step.__name__ == "draw" else super().one(step, run, *given)
 
 
 class Alike(Undrawn):

@@ -201,9 +201,8 @@ def test_a_round_of_other_people_has_drifted_and_says_so(
     assert any("share of at sea" in line and line.rstrip().endswith("no") for line in said.splitlines())
     assert "differences between groups" in said
     asked: dict[str, object] = {}
-    landing.draw(run)
     monkeypatch.setattr(plots, "difference_pictures", lambda *_, **options: asked.update(options) or {})
-    landing.land(run)
+    landing.draw(run, landing.land(run))
     assert asked == {"previous": "2026-11-03", "run_id": run.plan.run_id, "unit": "USD"}
 
 

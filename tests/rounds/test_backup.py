@@ -24,11 +24,10 @@ import dpcore as dp
 from dpcore import wire
 from dpcore.collector.store.sealing import landing
 from dpcore.errors import AlreadyLanded, DPCoreError, InvalidReport, TooFewClients
-from dpcore.results import warehouse
+from dpcore.results import plots, warehouse
 from dpcore.results.warehouse.views import RESULTS
 from dpcore.rounds.maintenance import backup
 from dpcore.rounds.run import Run, newest
-from dpcore.rounds.steps import landing as drawing
 from dpcore.rounds.steps import sequence
 from dpcore.wire.ledger_file import FileStore
 from tests.helpers import collectors, undrawn
@@ -137,11 +136,7 @@ def test_what_is_restored_is_what_was_there_and_counts_no_report_twice(project: 
 def test_a_round_is_estimated_again_where_it_was_restored(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def draw(run: Run) -> None:
-        Path(run.plan.figures).mkdir(parents=True)
-        (Path(run.plan.figures) / "colour.png").write_bytes(b"a picture")
-
-    monkeypatch.setattr(drawing, "draw", draw)
+    monkeypatch.setattr(plots, "attribute_pictures", lambda *_, **_options: {"colour": b"a picture"})
     backup.back_up(tmp_path / "b.tar", project)
     untouched = tree(project)
     backup.restore(tmp_path / "b.tar", tmp_path / "other")

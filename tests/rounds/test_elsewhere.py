@@ -54,10 +54,9 @@ def test_a_round_elsewhere_has_the_bits_of_one_here(store: Any, scheme_file: Pat
     for file in ("reports/00000.parquet", "aggregates/00000.parquet", "aggregate.parquet"):
         assert (there.folder / file).read_bytes() == (here.folder / file).read_bytes()
     assert newest(there.scheme, "2026-11-20", Path("memory:/bucket/ldpflow")) == Run.at(there.folder)
-    drawn = landing.draw(there)
-    landing.land(there)
+    drawn = landing.draw(there, landing.land(there))
     named = warehouse.query(tmp_path / "w.duckdb", "select path from figures")["path"]
-    assert sorted(named) == sorted(map(str, drawn.values()))
+    assert sorted(named) == sorted(map(str, drawn))
     assert all(store.exists(path) and path.startswith("memory://bucket/ldpflow/figures/") for path in named)
     (tmp_path / "copy.duckdb").write_bytes(store.cat_file("/bucket/ldpflow/w.published.duckdb"))
     assert len(warehouse.query(tmp_path / "copy.duckdb", "from figures")) == len(named)

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow]
 @pytest.fixture(autouse=True)
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures, which are most of a small round's time, have no order to get wrong."""
-    monkeypatch.setattr(landing, "draw", lambda _: {})
+    monkeypatch.setattr(landing, "draw", lambda _run, _compared: [])
 
 
 def run(data: Path, *, again: bool, records: Path | None, reports: Path | None, identity: str) -> None:

@@ -128,7 +128,7 @@ def test_commands_have_the_turn_while_they_carry_out(
 ) -> None:
     data, seen = moved(answered), []
 
-    def look(run: Run, _hands: sequence.Hands) -> None:
+    def look(run: Run, _hands: sequence.Hands, show: object = None) -> None:
         [lock] = data.glob(".warehouse.duckdb.*.lock")
         with pytest.raises(BlockingIOError):
             locks.locked(lock, os.O_RDWR, waits=False)

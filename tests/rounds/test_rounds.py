@@ -201,7 +201,7 @@ def test_two_at_the_same_moment_end_in_the_same_tables(
 ) -> None:
     """Each round twice at once, and all rounds at once; a go that trips over the other's files may be refused, and says so."""
     code = (
-        "import sys; from dpcore import cli; from dpcore.rounds.steps import landing; landing.draw = lambda run: {}\n"
+        "import sys; from dpcore import cli; from dpcore.rounds.steps import landing; landing.draw = lambda run, compared: []\n"
         "cli.main(['run', *sys.argv[1:]])"
     )
     words = [sys.executable, "-c", code, str(scheme_file), "--data", str(tmp_path), "--round"]
@@ -434,9 +434,11 @@ def test_cleanup_forgets_the_pictures_it_deletes_and_takes_what_was_left_behind(
     simulate(scheme_file, tmp_path, *DAYS[:2])
     for folder in (tmp_path / "runs").iterdir():
         plan = Run.at(folder).plan
-        (tmp_path / "figures" / plan.run_id).mkdir(parents=True)
-        (tmp_path / "figures" / plan.run_id / "urban_rural.png").write_bytes(b"a picture")
-        landing.land(Run.at(folder))
+        picture = tmp_path / "figures" / plan.run_id / "urban_rural.png"
+        picture.parent.mkdir(parents=True)
+        picture.write_bytes(b"a picture")
+        row = {"run_id": [plan.run_id], "name": ["urban_rural"], "path": [str(picture)]}
+        warehouse.add_figures(plan.warehouse, pd.DataFrame(row))
     assert ask(tmp_path, "select count(*) from figures where name = 'urban_rural'") == [[2]]
     half = tmp_path / "runs" / ".leaving-1234"
     half.mkdir()

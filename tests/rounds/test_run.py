@@ -35,8 +35,8 @@ WAYS: dict[str, Callable[[Run], Any]] = {
     "merge": lambda run: aggregation.merge(run, [run.part(run.reports(0))]),
     "wait": minimum_clients.wait,
     "estimate": estimation.estimate,
-    "draw": landing.draw,
     "land": landing.land,
+    "draw": lambda run: landing.draw(run, []),
 }
 
 
@@ -61,6 +61,7 @@ def everything(run: Run) -> dict[Path, bytes]:
 def test_each_step_leaves_what_the_table_says_and_none_begins_too_early(prepared: Run) -> None:
     assert set(WAYS) == set(STEPS)
     assert prepared.state == State.PLANNED
+    landed: tuple[str, ...] = ()
     for name, carry_out in WAYS.items():
         if name == "wait":
             continue
@@ -73,7 +74,8 @@ def test_each_step_leaves_what_the_table_says_and_none_begins_too_early(prepared
         carry_out(prepared)
         step = STEPS[name]
         states = warehouse.query(prepared.plan.warehouse, "select state from runs")["state"]
-        assert tuple(states) == step.lands
+        landed = step.lands or landed
+        assert tuple(states) == landed
         assert prepared.state == max(step.reaches, step.needs)
         if step.leaves:
             assert list(prepared.folder.glob(step.leaves)), name

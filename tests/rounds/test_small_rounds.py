@@ -160,7 +160,7 @@ def test_a_rehearsal_lands_in_its_own_folder_and_its_seed_nowhere(
     scheme: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "warehouse.duckdb").unlink()
-    monkeypatch.setattr(landing, "draw", lambda _: {})
+    monkeypatch.setattr(landing, "draw", lambda _run, _compared: [])
     cli.run(scheme, records=people(tmp_path, 100), seed=SEED, round_="r", data=tmp_path)
     said = capsys.readouterr().out
     assert "REHEARSAL: real records under a known seed are not private" in said

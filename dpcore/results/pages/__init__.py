@@ -15,11 +15,36 @@ Modules:
     vocabulary: names of mechanisms and estimators in plain words
 """
 
-from dpcore.results.pages.cells import fitted
-from dpcore.results.pages.content import NothingLanded, find
-from dpcore.results.pages.fragments import Pieces, pieces
-from dpcore.results.pages.latest_round import Newest, newest
-from dpcore.results.pages.round import publish
-from dpcore.results.pages.template import plain
+from __future__ import annotations
 
-__all__ = ["Newest", "NothingLanded", "Pieces", "find", "fitted", "newest", "pieces", "plain", "publish"]
+from typing import TYPE_CHECKING
+
+from dpcore._lazy import lazy
+
+_EXPORTS = {
+    "cells": ("fitted",),
+    "content": (
+        "NothingLanded",
+        "find",
+    ),
+    "fragments": (
+        "Pieces",
+        "pieces",
+    ),
+    "latest_round": (
+        "Newest",
+        "newest",
+    ),
+    "round": ("publish",),
+    "template": ("plain",),
+}
+__all__ = sorted(name for names in _EXPORTS.values() for name in names)
+__getattr__ = lazy(__name__, _EXPORTS)
+
+if TYPE_CHECKING:
+    from dpcore.results.pages.cells import fitted
+    from dpcore.results.pages.content import NothingLanded, find
+    from dpcore.results.pages.fragments import Pieces, pieces
+    from dpcore.results.pages.latest_round import Newest, newest
+    from dpcore.results.pages.round import publish
+    from dpcore.results.pages.template import plain

@@ -1,63 +1,36 @@
-"""The last steps: pictures, and the landing in the warehouse, which compares the round with the previous one."""
+"""The last steps: the landing in the warehouse, which compares the round with the previous one, and pictures."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from dpcore import wire
-from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
 from dpcore.results.checks import table_quality
 from dpcore.results.tables import comparisons
 from dpcore.results.text.joint_phrases import sides_of
 from dpcore.results.text.phrases import records
-from dpcore.rounds.run import Run, step
+from dpcore.rounds.defaults import has_charts
+from dpcore.rounds.run import Run, State, step
 from dpcore.rounds.steps.collected_files import batches_of, check_not_overtaken
 from dpcore.wire import inbox
 from dpcore.wire.locks import alone
 
-HAS_CHARTS = find_spec("matplotlib") is not None
-
-
-@step("draw")
-def draw(run: Run) -> dict[str, Path]:
-    """Draw pictures of each attribute, with true values if they are known, and return name -> file.
-
-    Without the extra `charts` nothing is drawn; estimates land anyway.
-    """
-    if not HAS_CHARTS:
-        return {}
-    from dpcore.results import plots  # only this step needs matplotlib; Dask's workers do not
-
-    plan, tables = run.plan, run.tables()
-    figures = wire.location(plan.figures)
-    drawn = {}
-    for name, attribute in run.scheme.attributes.items():
-        pictures = plots.attribute_pictures(name, tables, attribute.unit, run_id=plan.run_id)
-        for picture, content in pictures.items():
-            drawn[picture] = figures / f"{picture}.png"
-            wire.write_bytes(drawn[picture], content)
-    if "associations" in tables:
-        sides = sides_of(records(tables["attributes"]), run.scheme.canonical)
-        for picture, content in plots.pair_pictures(tables, sides).items():
-            drawn[picture] = figures / f"{picture}.png"
-            wire.write_bytes(drawn[picture], content)
-    return drawn
-
 
 @step("land")
-def land(run: Run) -> Path:
-    """Land a run's tables in one transaction and return the warehouse's file; landing again writes the same rows.
+def land(run: Run) -> list[str]:
+    """Land a run's tables in one transaction and return the run_ids that were compared with the round before.
 
-    Pictures of changes are drawn for this round and the next one.  The reports are deleted unless the plan keeps them.
-    The round is closed in a folder of collected reports, for the collector.
+    These are this run and the one of the next round.  Landing again writes the same rows.  The reports are deleted unless the
+    plan keeps them.  The round is closed in a folder of collected reports, for the collector.
     """
     plan = run.plan
     check_not_overtaken(run)
@@ -66,18 +39,11 @@ def land(run: Run) -> Path:
     tables["comparisons"] = tables["comparisons"].query("other_run_id == @plan.run_id")
     judged = tables["checks"]["name"].str.startswith(("quality(", "drift("))
     tables["checks"] = pd.concat([tables["checks"][~judged], table_quality.verdicts(tables)], ignore_index=True)
-    if pictures := sorted(wire.location(plan.figures).glob("*.png")):
-        tables["figures"] = pd.DataFrame(
-            {"name": [path.stem for path in pictures], "path": [str(path) for path in pictures]}
-        )
     if batches := batches_of(run):
         tables["batches"] = pd.DataFrame(batches)[["file", "sent_for", "reports"]]
     landing = warehouse.Landing(row_of(run), tables, plan.again)
     file = Path(plan.warehouse)
     compared = warehouse.land(file, landing, judge=comparisons.judge)
-    drawn = [_draw_changes(file, identifier, previous, run.scheme) for identifier, previous in compared.items()]
-    if any(len(frame) for frame in drawn):
-        warehouse.add_figures(file, pd.concat(drawn, ignore_index=True))
     if plan.again and not plan.is_trial:  # valid once: a later `estimate` must not replace a newer run of the round
         Run(run.folder, replace(Run.at(run.folder).plan, again=False)).keep()
     if plan.is_rehearsal:  # tables for the owner only
@@ -88,7 +54,44 @@ def land(run: Run) -> Path:
     if not plan.keep_reports:  # only the run's own reports, not a folder of collected ones
         wire.remove_folder(run.folder / "reports")
     share(run)
-    return file
+    return list(compared)
+
+
+@step("draw")
+def draw(run: Run, compared: Sequence[str]) -> list[Path]:
+    """Draw the pictures of a landed run, add them to `figures`, and return their files.
+
+    compared: run_ids whose changes since the round before are drawn, as `land` returns them.
+    Without the extra `charts` nothing is drawn.
+    """
+    if not has_charts():
+        return []
+    from dpcore.results import plots  # only this step needs matplotlib; Dask's workers do not
+
+    plan, tables = run.plan, run.tables()
+    pictures: dict[str, bytes] = {}
+    for name, attribute in run.scheme.attributes.items():
+        pictures |= plots.attribute_pictures(name, tables, attribute.unit, run_id=plan.run_id)
+    if "associations" in tables:
+        pictures |= plots.pair_pictures(tables, sides_of(records(tables["attributes"]), run.scheme.canonical))
+    folders = {run_id: folder for run_id in compared if (folder := _figures_of(run, run_id)) is not None}
+    drawn = [
+        _write_pictures(plan.run_id, wire.location(plan.figures), pictures),
+        *(_write_pictures(run_id, folder, _change_pictures(run, run_id)) for run_id, folder in folders.items()),
+    ]
+    rows = pd.concat(drawn, ignore_index=True)
+    warehouse.add_figures(plan.warehouse, rows)
+    share(run)
+    return [wire.location(path) for path in rows["path"]]
+
+
+def drawable(data: Path, run_id: str) -> Run | None:
+    """Return a landed run if its pictures can be drawn: its folder has its tables, and this user may write there."""
+    folder = wire.location(data) / "runs" / run_id
+    if not has_charts() or not (folder / "plan.json").exists() or not os.access(folder, os.W_OK):
+        return None
+    run = Run.at(folder)
+    return run if run.state >= State.ESTIMATED else None
 
 
 def share(run: Run) -> None:
@@ -137,19 +140,36 @@ def row_of(run: Run, *, clients: int | None = None) -> warehouse.RunRow:
     )
 
 
-def _draw_changes(file: Path, run_id: str, previous: str, scheme: Scheme) -> pd.DataFrame:
-    """Draw the changes of a landed round since the previous round and return the rows of `figures`."""
-    drawn = warehouse.query(file, f"select path from figures where run_id = '{run_id}' limit 1")
-    if drawn.empty or not HAS_CHARTS:
-        return drawn.head(0)  # the run has no pictures, or they were deleted
+def _figures_of(run: Run, run_id: str) -> Path | None:
+    """The folder with the pictures of a landed run; None if it has none, or they were deleted."""
+    if run_id == run.plan.run_id:
+        return wire.location(run.plan.figures)
+    drawn = warehouse.query(run.plan.warehouse, f"select path from figures where run_id = '{run_id}' limit 1")
+    return None if drawn.empty else wire.location(drawn["path"].iloc[0]).parent
+
+
+def _change_pictures(run: Run, run_id: str) -> dict[str, bytes]:
+    """Draw the changes of a landed round since the round before: name -> PNG."""
     from dpcore.results import plots
 
-    rows = warehouse.query(file, f"from comparisons where run_id = '{run_id}' and other_run_id <> run_id")
+    rows = warehouse.query(
+        run.plan.warehouse,
+        'select comparisons.*, "round" as previous from comparisons join runs on runs.run_id = other_run_id '
+        f"where comparisons.run_id = '{run_id}' and other_run_id <> comparisons.run_id order by comparisons.rowid",
+    )
+    if rows.empty:
+        return {}
+    previous = str(rows.pop("previous").iloc[0])
     pictures: dict[str, bytes] = {}
-    for name, attribute in scheme.attributes.items():
+    for name, attribute in run.scheme.attributes.items():
         own = rows[rows["attribute"] == name]
         pictures |= plots.difference_pictures(name, own, unit=attribute.unit, previous=previous, run_id=run_id)
-    paths = {name: wire.location(drawn["path"].iloc[0]).with_name(f"{name}.png") for name in pictures}
+    return pictures
+
+
+def _write_pictures(run_id: str, folder: Path, pictures: Mapping[str, bytes]) -> pd.DataFrame:
+    """Write pictures and return their rows of `figures`."""
+    paths = {name: folder / f"{name}.png" for name in pictures}
     for name, content in pictures.items():
         wire.write_bytes(paths[name], content)
     return pd.DataFrame({"run_id": run_id, "name": list(paths), "path": [str(path) for path in paths.values()]})

@@ -1,6 +1,6 @@
 """The order of a round's steps, for the command, flows, profiles and tests.
 
-    prepare -> privatize -> aggregate -> merge -> estimate -> draw -> land
+    prepare -> privatize -> aggregate -> merge -> estimate -> land -> draw
 
 `Hands` execute the steps: `Here` in this process, those of the flows as Prefect tasks.
 """
@@ -21,6 +21,10 @@ from dpcore.rounds.steps import aggregation, collected_files, estimation, landin
 Work = Callable[..., Any]  # a step, with the run as its first parameter
 # (description, number of items or None) -> context manager of a function that takes the number of completed items
 Progress = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
+
+
+def _nothing(run: Run) -> None:
+    """Show nothing."""
 
 
 class Hands(Protocol):
@@ -57,18 +61,23 @@ def _gather(run: Run, hands: Hands) -> None:
     hands.one(aggregation.merge, run, parts)
 
 
-def estimate(run: Run, hands: Hands) -> None:
-    """Estimate, draw and land a collected round.  Raises TooFewClients if the round is held back."""
+def estimate(run: Run, hands: Hands, *, show: Callable[[Run], Any] = _nothing) -> Any:
+    """Estimate, land and draw a collected round.  Raises TooFewClients if the round is held back.
+
+    show: called when the round has landed, before its pictures are drawn; its result is returned.
+    """
     _require_clients(run, hands)
     hands.one(estimation.estimate, run)
-    hands.one(landing.draw, run)
-    hands.one(landing.land, run)
+    compared = hands.one(landing.land, run)
+    shown = show(run)
+    hands.one(landing.draw, run, compared)
+    return shown
 
 
-def carry_out(run: Run, hands: Hands) -> None:
-    """Run all steps of a prepared round.  Raises TooFewClients if the round is held back."""
+def carry_out(run: Run, hands: Hands, *, show: Callable[[Run], Any] = _nothing) -> Any:
+    """Run all steps of a prepared round; parameters and errors as for `estimate`."""
     _gather(run, hands)
-    estimate(run, hands)
+    return estimate(run, hands, show=show)
 
 
 def _require_clients(run: Run, hands: Hands) -> None:
