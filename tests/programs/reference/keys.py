@@ -24,7 +24,7 @@ _TYPES = {
     list[list[Fraction]]: "a list of lists of numbers",
 }
 _BEFORE = """Keys that are not marked as needed are optional. `ldpflow scheme --json-schema` prints these tables for editors,
-with the combinations that are allowed. An unknown key is refused. [Which mechanism to name](../../README.md#which-mechanism)."""
+with the allowed combinations. An unknown key is refused. [Which mechanism to name](../../README.md#which-mechanism)."""
 _MECHANISM = "Each mechanism has design keys of its own; a key of another mechanism is refused."
 
 
