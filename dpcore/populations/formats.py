@@ -139,7 +139,7 @@ def _parquet(
         schema = metadata.schema.to_arrow_schema()
         columns = schema.names if columns is None else columns
         _check_columns(path, columns, schema.names)
-        texts = [name for name in columns if name in names and _is_text(schema.field(name).type)]
+        texts = [name for name in columns if name in names and is_text(schema.field(name).type)]
         with pyarrow.parquet.ParquetFile(opening, metadata=metadata, read_dictionary=texts) as file:
             yield _empty(file.schema_arrow.field(name) for name in columns)
             for batch in file.iter_batches(batch_size=size, columns=list(columns)):
@@ -299,7 +299,8 @@ def _empty(fields: Iterable[pa.Field]) -> pa.Table:
     return pa.Table.from_batches([], pa.schema(fields))
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a type of Arrow holds texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 

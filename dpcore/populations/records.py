@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from dpcore.errors import InvalidRecord
 from dpcore.populations.dialect import Dialect, ending, resolved
-from dpcore.populations.formats import read_columns
+from dpcore.populations.formats import is_text, read_columns
 from dpcore.protocol.domain import dates
 from dpcore.protocol.records.blocks import BLOCK
 from dpcore.protocol.records.category_names import BLANKS, says_nothing
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from dpcore.protocol.scheme import Scheme
 
 _COMMA = re.compile(r"\s*[-+]?\d+,(\d+)\s*")
+_FIRST, _LAST = np.datetime64("0001-01-01"), np.datetime64("10000-01-01")  # Python's calendar
+_LAST_OF_ZONES = np.datetime64("2037-01-01")  # Arrow has no summer time after 2037
 _THOUSANDS = 3  # digits after a comma that may as well separate thousands
 
 
@@ -182,21 +184,46 @@ def _days(column: pa.ChunkedArray, codes: Collection[str], calendar: str, zone: 
         return column.cast(pa.date32()).cast(pa.int32()).cast(pa.float64()).fill_null(math.nan), np.array([], np.int64)
     coded = column.combine_chunks()
     coded = coded if pa.types.is_dictionary(coded.type) else coded.dictionary_encode()
-    numbers, is_bad = [], []
-    for value in coded.dictionary.to_pylist():
-        number, bad = None, False
+    numbers = np.append(_days_at_once(coded.dictionary, codes, calendar, zone), math.nan)
+    is_bad = np.zeros(len(numbers), dtype=bool)
+    for place in np.flatnonzero(np.isnan(numbers[:-1])).tolist():
+        value = coded.dictionary[place].as_py()
         try:
             is_silent = value in codes or (isinstance(value, str) and says_nothing(value))
             number = None if is_silent else dates.day_number(value, calendar, zone)
-            bad = not isinstance(value, (str, date))
+            is_bad[place] = not isinstance(value, (str, date))
         except (TypeError, ValueError):
-            bad = True
-        numbers.append(math.nan if number is None or bad else number)
-        is_bad.append(bad)
-    places = coded.indices.fill_null(len(numbers)).to_numpy(zero_copy_only=False)
-    return pa.array(np.append(numbers, math.nan)[places], pa.float64()), np.flatnonzero(
-        np.append(is_bad, False)[places]
-    )
+            is_bad[place] = True
+        else:
+            numbers[place] = math.nan if number is None or is_bad[place] else number
+    places = coded.indices.fill_null(len(numbers) - 1).to_numpy(zero_copy_only=False)
+    return pa.array(numbers[places], pa.float64()), np.flatnonzero(is_bad[places])
+
+
+def _days_at_once(values: pa.Array, codes: Collection[str], calendar: str, zone: str) -> np.ndarray:
+    """The days of the values that Arrow reads as `day_number` does; NaN of others, and of all where Arrow refuses one."""
+    days = np.full(len(values), math.nan)
+    try:
+        if is_text(values.type):
+            texts = pc.utf8_trim(values, BLANKS)
+            is_code = pc.is_in(values, pa.array(list(codes), values.type))
+            is_moment = pc.match_substring_regex(texts, f"^(?:{dates.MOMENT.pattern})$")
+            texts = pc.if_else(pc.and_not(is_moment, is_code), texts, None)
+            if calendar == dates.DAYS:
+                values = pc.utf8_slice_codeunits(texts, 0, 10).cast(pa.date32())
+            else:
+                values = texts.cast(pa.timestamp("us", None if zone else "UTC"))
+        elif calendar == dates.DAYS or not pa.types.is_timestamp(values.type):
+            return days
+        is_local = calendar == dates.INSTANTS and values.type.tz is None
+        if is_local:  # raises where the clock skips a time
+            values = pc.assume_timezone(values, zone, ambiguous="earliest")
+    except pa.ArrowException:
+        return days
+    moments = values.to_numpy(zero_copy_only=False).astype("datetime64[ms]")
+    is_known = (moments >= _FIRST) & (moments < (_LAST_OF_ZONES if is_local else _LAST))
+    days[is_known] = moments[is_known].astype(np.int64) / dates.MILLISECONDS
+    return days
 
 
 def _spelled(column: pd.Series, codes: Collection[str]) -> tuple[pa.Array, np.ndarray]:

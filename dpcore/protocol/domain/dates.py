@@ -24,12 +24,11 @@ SUFFIXES = {DAYS: "", INSTANTS: "UTC"}  # what is written after a date or time o
 EXAMPLES = {DAYS: "dates such as 2026-01-31", INSTANTS: "times with their zone such as 2026-01-31T12:00Z"}
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 _START = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_MILLISECONDS = 86_400_000  # of a day
+MILLISECONDS = 86_400_000  # of a day
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = r"[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?"
 _ZONE = r"(?:Z|[-+](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
-_MOMENT = re.compile(rf"({_DATE})({_TIME})?({_ZONE})?")  # as the browser's client reads it
-_PLACE = re.compile(rf"{_DATE}(?:{_TIME}{_ZONE}?)?")  # in the name of a functional
+MOMENT = re.compile(rf"({_DATE})(?:{_TIME}{_ZONE}?)?")  # as the browser's client reads it
 _STEP = re.compile(r"([0-9]{1,5}) (day|hour|minute)s?")
 _STEPS_OF_A_DAY = {"day": 1, "hour": 24, "minute": 24 * 60}
 
@@ -55,8 +54,8 @@ def day_number(value: Any, unit: str = DAYS, zone: str = "") -> float | None:
 
 def _moment(text: str, unit: str) -> datetime.date:
     """The date, or the time, that a text spells; raises ValueError where it spells none."""
-    match = _MOMENT.fullmatch(text.strip(BLANKS))
-    if match is None or (match[3] and not match[2]):
+    match = MOMENT.fullmatch(text.strip(BLANKS))
+    if match is None:
         raise ValueError("no date")
     return datetime.date.fromisoformat(match[1]) if unit == DAYS else datetime.datetime.fromisoformat(match[0])
 
@@ -71,7 +70,7 @@ def _days(value: datetime.date, unit: str, zone: str = "") -> Fraction | int:
         from zoneinfo import ZoneInfo  # loads what a client need not have
 
         value = value.replace(tzinfo=ZoneInfo(zone))
-    return Fraction((value - _START) // datetime.timedelta(milliseconds=1), _MILLISECONDS)
+    return Fraction((value - _START) // datetime.timedelta(milliseconds=1), MILLISECONDS)
 
 
 def day_numbers(column: Any, unit: str, codes: Collection[str] = ()) -> Any:
@@ -134,4 +133,4 @@ def in_days(functional: str, unit: str) -> str:
     >>> in_days("cdf(2026-01-31)", DAYS)
     'cdf(20484)'
     """
-    return _PLACE.sub(lambda match: f"{day_number(match[0], unit):.15g}", functional)
+    return MOMENT.sub(lambda match: f"{day_number(match[0], unit):.15g}", functional)
