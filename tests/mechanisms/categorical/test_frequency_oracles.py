@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import fields
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from dpcore.mechanisms.registry import CATEGORICAL
 from dpcore.privacy.budget import Budget
 from dpcore.wire import read_aggregate, read_reports, write_aggregate, write_reports
 from tests.helpers.cases import every_value_once
+from tests.helpers.enumeration import largest_ratio, moments_agree
+from tests.helpers.statistical import by_variance, draws_for_law, law_agrees, mean_agrees, variance_agrees
 
 NAMES = tuple(name for name, kind in CATEGORICAL.items() if issubclass(kind, FrequencyOracle))
 VARIANTS = [(name, {}) for name in NAMES] + [("unary_encoding", {"variant": "symmetric"})]
@@ -115,7 +118,7 @@ def weights_of(mechanism: Mechanism) -> np.ndarray | None:
 
 
 @pytest.mark.parametrize(
-    ("variant", "k", "epsilon"), every_value_once(VARIANTS, [2, 3, 5, 8, 64], ["ln 3", "0.5", "1", "3"])
+    ("variant", "k", "epsilon"), every_value_once(VARIANTS, [2, 3, 5, 8, 64], ["ln 3", "0.1", "0.5", "1", "2", "4"])
 )
 def test_the_certificate_is_the_enumerated_ratio(variant: tuple[str, dict[str, str]], k: int, epsilon: str) -> None:
     name, options = variant
@@ -123,17 +126,13 @@ def test_the_certificate_is_the_enumerated_ratio(variant: tuple[str, dict[str, s
     kind: Any = CATEGORICAL[name]
     mechanism = kind.design(budget, categories=k, **options)
     kept = mechanism.certificate().kept
-    assert budget.ratio_floor * (1 - Fraction(1, 2**14)) <= kept <= budget.ratio_floor
+    assert budget.ratio_floor * (1 - Fraction(1, 2**16)) <= kept <= budget.ratio_floor
+    assert kind.from_parameters(budget, mechanism.parameters()) == mechanism
     weights = weights_of(mechanism)
     if weights is None:
         assert k == 64  # too many reports to list: a test of the mechanism's own enumerates two coordinates
         return
-    assert len(set(weights.sum(axis=1).tolist())) == 1  # every category draws from as many
-    tops, bottoms = weights.max(axis=0), weights.min(axis=0)
-    worst = max(
-        {Fraction(int(top), int(bottom)) for top, bottom in set(zip(tops.tolist(), bottoms.tolist(), strict=True))}
-    )
-    assert worst == kept
+    assert largest_ratio(weights) == kept
     assert len({tuple(row) for row in weights.tolist()}) == k  # no two categories are answered alike
 
 
@@ -172,6 +171,70 @@ def _expected_scores(mechanism: Mechanism, law: Law) -> list[Fraction]:
         for category, score in enumerate(mechanism.statistics(one)):
             expected[category] += weight * int(score)
     return expected
+
+
+def every_report(mechanism: Any) -> Reports:
+    """One of each report, in the order of the channel's columns."""
+    values = np.arange(mechanism.channel()[0].shape[1])
+    if mechanism.name == "subset_selection":
+        values = np.array(list(combinations(range(mechanism.categories), mechanism.size)))
+    return Reports(np.zeros(len(values), dtype=np.uint8), values.reshape(-1))
+
+
+MOMENTS: list[tuple[str, int, dict[str, Any]]] = [
+    *(("hadamard_response", k, {}) for k in (2, 3, 8)),
+    *(("unary_encoding", k, {"variant": variant}) for k in (2, 3, 5) for variant in ("optimized", "symmetric")),
+    *(("subset_selection", k, {"size": w}) for k, w in [(2, 1), (3, 1), (3, 2), (5, 2), (6, 3), (6, 5)]),
+]
+
+
+def test_moments_of_the_model_are_those_of_the_channel(subtests: pytest.Subtests) -> None:
+    for name, k, options in MOMENTS:
+        with subtests.test(name=name, k=k, options=options):
+            kind: Any = CATEGORICAL[name]
+            mechanism, wrong = (kind.design(Budget.parse(one), categories=k, **options) for one in ("1", "1.001"))
+            scores = mechanism.scores(every_report(mechanism))
+            assert moments_agree(mechanism.model(), mechanism.channel()[0], scores)
+            assert not moments_agree(wrong.model(), mechanism.channel()[0], scores)
+
+
+def test_clients_follow_the_channel(subtests: pytest.Subtests) -> None:
+    """With the weights of a design, which are too large to try all draws."""
+    people = np.array([0.5, 0.25, 0.15, 0.1, 0.0])
+    for name in ("randomized_response", "hadamard_response", "subset_selection", "unary_encoding"):
+        with subtests.test(name=name):
+            kind: Any = CATEGORICAL[name]
+            mechanism = kind.design(Budget.parse("1"), categories=5)
+            options = {"size": mechanism.size} if name == "subset_selection" else {}
+            other = kind.design(Budget.parse("1.3"), categories=5, **options)
+            law, planted = (people @ each.channel()[0].astype(float) for each in (mechanism, other))
+            counts = np.rint(people * draws_for_law(law, planted)).astype(int)
+            reports = mechanism.privatize(np.repeat(np.arange(5), counts), dp.seeded(1))
+            rows = [each.values.reshape(-1, mechanism.sizes[0]) for each in (every_report(mechanism), reports)]
+            said = np.unique(np.vstack(rows), axis=0, return_counts=True)[1] - 1
+            assert law_agrees(said, law)
+            assert not law_agrees(said, planted)
+            if name == "randomized_response":
+                assert law_agrees(mechanism.simulate(counts, dp.seeded(2)), law)
+
+
+@by_variance
+@pytest.mark.parametrize(("name", "options"), VARIANTS, ids=LABELS)
+def test_closed_form_variance_accepts_the_truth_and_no_other(
+    name: str, options: dict[str, str], too_large: float, too_small: float, draws: int
+) -> None:
+    kind: Any = CATEGORICAL[name]
+    mechanism = kind.design(Budget.parse("1"), categories=5, **options)
+    n = 300 if name in ("local_hashing", "subset_selection") else 10_000  # clients of a run, some drawn one by one
+    rng, random, law = np.random.default_rng(12), dp.seeded(11), np.array([0.5, 0.2, 0.15, 0.15, 0.0])
+    said = [mechanism.simulate(rng.multinomial(n, law), random) for _ in range(draws)]
+    estimates = np.array([mechanism.model().frequencies(sums, n) for sums in said])
+    for category, frequency in enumerate(law):
+        variance = mechanism.variance(float(frequency), n)
+        assert mean_agrees(estimates[:, category], frequency)
+        assert variance_agrees(estimates[:, category], variance)
+        assert not variance_agrees(estimates[:, category], variance * too_large)
+        assert not variance_agrees(estimates[:, category], variance * too_small)
 
 
 # --- planted bugs -------------------------------------------------------------------------------------------------------------
@@ -234,7 +297,7 @@ def test_weights_rounded_the_wrong_way_or_swapped_are_refused(subtests: pytest.S
                 {other: parameters[other] - 1},
                 {favoured: parameters[other], other: parameters[favoured]},
             ):
-                with pytest.raises(CalibrationError):
+                with pytest.raises(CalibrationError, match=f"exceed|{other} < {favoured}"):
                     kind.from_parameters(mechanism.budget, {**parameters, **wrong})
 
 

@@ -5,12 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcore._random import Source, seeded
-from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
-from dpcore.mechanisms import HadamardResponse, LocalHashing, RandomizedResponse, SubsetSelection, UnaryEncoding
+from dpcore._random import Source
+from dpcore.errors import SchemeError
+from dpcore.mechanisms import HadamardResponse, LocalHashing, RandomizedResponse, SubsetSelection
 from dpcore.mechanisms.choice import choose
 from dpcore.privacy.budget import Budget
-from tests.helpers.statistical import by_variance, draws_for_law, law_agrees, variance_agrees
 
 CASES = [("ln 3", 2), ("0.5", 2), ("1", 3), ("1", 6), ("2", 8), ("4", 64), ("0.1", 10)]
 
@@ -49,12 +48,6 @@ def test_the_clients_code_has_exactly_the_channel_it_certifies(subtests: pytest.
             assert len(set(weights.sum(axis=1).tolist())) == 1
 
 
-def test_weights_waste_less_than_a_hundred_thousandth(subtests: pytest.Subtests) -> None:
-    for (epsilon, k), mechanism in MECHANISMS.items():
-        with subtests.test(epsilon=epsilon, k=k):
-            assert mechanism.certificate().kept >= mechanism.budget.ratio_floor * (1 - Fraction(1, 2**16))
-
-
 def test_estimates_are_exactly_unbiased(subtests: pytest.Subtests) -> None:
     for (epsilon, k), mechanism in MECHANISMS.items():
         with subtests.test(epsilon=epsilon, k=k):
@@ -83,55 +76,6 @@ def test_two_coins_are_for_two_categories_at_ln_3(subtests: pytest.Subtests) -> 
             RandomizedResponse.design(Budget.parse(epsilon), categories=k, design="two_coin")
 
 
-def test_weights_that_break_the_promise_are_refused(subtests: pytest.Subtests) -> None:
-    for scale in [Fraction(13, 10), 1 + Fraction(1, 2**15)]:
-        with subtests.test(scale=scale):
-            kept = RandomizedResponse.design(Budget.parse("1"), categories=4)
-            with pytest.raises(CalibrationError, match="exceed"):
-                RandomizedResponse(kept.budget, 4, int(kept.weight_in * scale), kept.weight_out)
-
-
-@by_variance
-def test_closed_form_variance_accepts_the_truth_and_no_other(too_large: float, too_small: float, draws: int) -> None:
-    mechanism = RandomizedResponse.design(Budget.parse("1"), categories=5)
-    counts = np.array([5000, 2000, 1500, 1000, 500])
-    n, p, q = counts.sum(), float(mechanism.truth_probability), float(mechanism.other_probability)
-    random = seeded(11)
-    rng = np.random.default_rng(12)
-    said = np.array([mechanism.simulate(rng.multinomial(n, counts / n), random) for _ in range(draws)])
-    estimates = (said / n - q) / (p - q)
-    for category, frequency in enumerate(counts / n):
-        variance = mechanism.variance(frequency, n)
-        assert variance_agrees(estimates[:, category], variance)
-        assert not variance_agrees(estimates[:, category], variance * too_large)
-        assert not variance_agrees(estimates[:, category], variance * too_small)
-
-
-def test_simulation_and_clients_follow_one_law() -> None:
-    mechanism = RandomizedResponse.design(Budget.parse("1"), categories=4)
-    wrong = RandomizedResponse.design(Budget.parse("1.3"), categories=4)
-    people = np.array([0.4, 0.3, 0.2, 0.1])
-    law, planted = (people @ kind.channel()[0] / float(kind.channel()[0][0].sum()) for kind in (mechanism, wrong))
-    counts = np.rint(people * draws_for_law(law, planted)).astype(int)
-    values = np.repeat(np.arange(4), counts)
-    by_clients = mechanism.statistics(mechanism.privatize(values, seeded(1)))
-    simulated = mechanism.simulate(counts, seeded(2))
-    assert by_clients.sum() == simulated.sum() == counts.sum()
-    assert law_agrees(by_clients, law)
-    assert law_agrees(simulated, law)
-    assert not law_agrees(by_clients, planted)
-    assert not law_agrees(simulated, planted)
-
-
-def test_what_no_client_could_send_is_not_accepted() -> None:
-    mechanism = RandomizedResponse.design(Budget.parse("1"), categories=4)
-    reports = mechanism.privatize(np.arange(4), seeded(1))
-    assert mechanism.accepts(reports).all()
-    for bad in (-1, 4, 1000):
-        reports.values[2] = bad
-        assert mechanism.accepts(reports).tolist() == [True, True, False, True]
-
-
 def test_a_small_epsilon_still_says_something(subtests: pytest.Subtests) -> None:
     for kind in [RandomizedResponse, HadamardResponse, LocalHashing, SubsetSelection]:
         with subtests.test(kind=kind):
@@ -142,23 +86,8 @@ def test_a_small_epsilon_still_says_something(subtests: pytest.Subtests) -> None
                 kind.design(Budget.parse("1e-12"), categories=2)
 
 
-def test_cells_outside_are_never_reported(subtests: pytest.Subtests) -> None:
-    for kind in [RandomizedResponse, HadamardResponse, LocalHashing, SubsetSelection, UnaryEncoding]:
-        for bad in [-1, 5, 2**33, 1.7, float("nan")]:
-            with subtests.test(kind=kind, bad=bad):
-                mechanism = kind.design(Budget.parse("1"), categories=5)
-                with pytest.raises(InvalidRecord, match="input cells"):
-                    mechanism.privatize(np.array([0, bad, 4]), seeded(1))
-
-
 def test_auto_finds_one_that_still_says_something(subtests: pytest.Subtests) -> None:
     for epsilon in ["0.00001", "0.0000011", "0.000000001"]:
         with subtests.test(epsilon=epsilon):
             chosen = choose(Budget.parse(epsilon), categories=2)
             assert 1 < chosen.certificate().kept <= chosen.budget.ratio_floor
-
-
-def test_parameters_read_back(subtests: pytest.Subtests) -> None:
-    for (epsilon, k), mechanism in MECHANISMS.items():
-        with subtests.test(epsilon=epsilon, k=k):
-            assert RandomizedResponse.from_parameters(mechanism.budget, mechanism.parameters()) == mechanism
