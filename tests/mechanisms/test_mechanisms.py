@@ -207,6 +207,13 @@ def test_clients_and_simulation_have_the_mean_that_the_model_says(subtests: pyte
                 assert np.abs(away @ (each - planted)) > 12 * along
 
 
+def test_nobody_adds_nothing(subtests: pytest.Subtests) -> None:
+    for name, mechanism in EVERY.items():
+        with subtests.test(mechanism=name):
+            assert not mechanism.simulate(np.zeros(mechanism.inputs, dtype=np.int64), dp.seeded(1)).any()
+            assert not mechanism.statistics(mechanism.privatize(np.zeros(0, dtype=np.int64), dp.seeded(1))).any()
+
+
 def test_reports_show_less_than_is_promised(subtests: pytest.Subtests) -> None:
     for name, mechanism in EVERY.items():
         with subtests.test(mechanism=name):

@@ -317,16 +317,6 @@ def test_a_billion_clients_are_simulated_as_a_thousand_are(subtests: pytest.Subt
             assert costs[0] == costs[1] <= len(mechanism.waves) * (mechanism.inputs + cells + cells**2)
 
 
-def test_counts_without_clients_simulate_to_nothing(subtests: pytest.Subtests) -> None:
-    for name, design in DESIGNS.items():
-        with subtests.test(design=name):
-            mechanism = design(ONE)
-            assert not mechanism.simulate(np.zeros(mechanism.inputs, dtype=np.int64), seeded(1)).any()
-            empty = mechanism.privatize(np.zeros(0, dtype=np.int64), seeded(1))
-            assert len(empty) == 0
-            assert not mechanism.statistics(empty).any()
-
-
 # --- what is sent -------------------------------------------------------------------------------------------------------------
 
 
