@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
@@ -57,6 +58,28 @@ class FunctionalEstimate:
             return self
         low, high = (float(np.clip(end, least, most)) for end in moved(value, self.low, self.high, least, most))
         return replace(self, value=value, low=low, high=high)
+
+
+def estimated(
+    functional: Any,
+    interval: Iterable[float],
+    confidence: float,
+    plug_in: float,
+    kind: str = "",
+    **more: Any,
+) -> FunctionalEstimate:
+    """Return a functional with its interval: value, standard error, low and high.  kind: by default the functional's own."""
+    value, error, low, high = map(float, interval)
+    numbers: dict[str, Any] = {
+        "value": value,
+        "standard_error": error,
+        "low": low,
+        "high": high,
+        "plug_in": plug_in,
+        **more,
+    }
+    kind = kind or functional.kind
+    return FunctionalEstimate(functional=str(functional), kind=kind, confidence=confidence, **numbers)
 
 
 def refused(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcore.errors import SchemeError, check_within
+from dpcore.errors import SchemeError
 from dpcore.mechanisms.base import Mechanism
 from dpcore.mechanisms.categorical.frequency_oracle import MOST_CATEGORIES, FrequencyOracle
 from dpcore.mechanisms.fisher_information import SeenThrough, room_for, spread
@@ -22,21 +22,20 @@ LARGEST_REPORT = 256  # integers
 TOLERANCE = 0.01  # of variance, given up for a smaller report
 
 
-def choose(budget: Budget, *, categories: int, largest_report: int = LARGEST_REPORT) -> FrequencyOracle:
+def choose(budget: Budget, *, categories: int) -> FrequencyOracle:
     """Return the mechanism with the smallest report among those within 1 % of the least variance.
 
-    categories: k, 2..10,000.  largest_report: integers; mechanisms whose reports are larger are not considered.
+    categories: k, 2..10,000.  Mechanisms whose reports have more than 256 integers are not considered.
     Raises SchemeError where no mechanism can keep the budget.
     """
-    check_within(1, 1 << 16, largest_report=largest_report)
     if categories > MOST_CATEGORIES:
         raise SchemeError(
             f'categories must be at most {MOST_CATEGORIES:,}, got {categories:,}; join rare ones, such as under "other"'
         )
-    fitting = [oracle for oracle in oracles(budget, categories) if oracle.sizes[0] <= largest_report]
+    fitting = [oracle for oracle in oracles(budget, categories) if oracle.sizes[0] <= LARGEST_REPORT]
     if not fitting:
         raise SchemeError(
-            f"no mechanism keeps epsilon = {budget.text} in reports of at most {largest_report} integers; lower epsilon"
+            f"no mechanism keeps epsilon = {budget.text} in reports of at most {LARGEST_REPORT} integers; lower epsilon"
         )
     least = min(oracle.variance(0.0, 1) for oracle in fitting)
     near = [oracle for oracle in fitting if oracle.variance(0.0, 1) <= (1 + TOLERANCE) * least]

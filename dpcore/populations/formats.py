@@ -161,14 +161,18 @@ def _arrow(path: Path, columns: Sequence[str] | None, *_: Any) -> Iterator[pa.Ta
 def _json_lines(
     path: Path, columns: Sequence[str], size: int, _: Mapping[str, Collection[str]], dialect: Dialect
 ) -> Iterator[pa.Table]:
-    schema = pa.schema([(column, pa.string()) for column in columns])
-    yield _empty(schema)
     with content_of(path) as content:
         encoding = dialect.encoding or encoding_of(path)
         lines = enumerate((line for line in _lines(content, encoding) if line.strip()), 1)
-        rows = (_json_record(path, number, line, columns) for number, line in lines)
-        while block := list(islice(rows, size)):
-            yield pa.table(list(map(list, zip(*block, strict=True))), schema=schema)
+        yield from _of_texts(columns, (_json_record(path, number, line, columns) for number, line in lines), size)
+
+
+def _of_texts(columns: Sequence[str], rows: Iterator[list[str | None]], size: int) -> Iterator[pa.Table]:
+    """Rows of texts as tables, after an empty one."""
+    schema = pa.schema([(column, pa.string()) for column in columns])
+    yield _empty(schema)
+    while block := list(islice(rows, size)):
+        yield pa.table(list(map(list, zip(*block, strict=True))), schema=schema)
 
 
 def _lines(content: Any, encoding: str) -> Iterator[str]:
@@ -212,11 +216,8 @@ def _workbook(
         columns = header if columns is None else columns
         _check_columns(path, columns, header)
         places = [header.index(column) for column in columns]
-        schema = pa.schema([(column, pa.string()) for column in columns])
-        yield _empty(schema)
         texts = ([_text(row[place]) for place in places] for row in rows if any(cell is not None for cell in row))
-        while block := list(islice(texts, size)):
-            yield pa.table(list(map(list, zip(*block, strict=True))), schema=schema)
+        yield from _of_texts(columns, texts, size)
         book.close()
 
 

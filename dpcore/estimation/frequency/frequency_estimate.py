@@ -20,7 +20,14 @@ from dpcore.estimation.frequency.proportion_intervals import (
     differs_from_equal,
     within_bounds,
 )
-from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, moved, normal_quantile, refused
+from dpcore.estimation.functional_estimate import (
+    FunctionalEstimate,
+    check_confidence,
+    estimated,
+    moved,
+    normal_quantile,
+    refused,
+)
 from dpcore.functionals import Cdf, Probability, Quantile
 from dpcore.functionals.group import Group, OfGroup
 
@@ -245,7 +252,6 @@ class FrequencyEstimate(OfGroup):
                 )
                 return refused(functional, why, confidence)
             return self.answered.functional(functional, confidence)
-        name, kind = str(functional), functional.kind
         reason = functional.refuses_probabilities()
         if self.numbers is None:
             reason = f"the categories of {self.attribute} have no numbers; give `values` in the scheme"
@@ -263,17 +269,8 @@ class FrequencyEstimate(OfGroup):
         shown = float(functional.of_probabilities(self.values, numbers))
         reported = float(np.clip(shown if isinstance(functional, Cdf | Probability) else value, least, most))
         low, high = np.clip(moved(reported, value - half, value + half, least, most), least, most)
-        return FunctionalEstimate(
-            functional=name,
-            value=reported,
-            standard_error=error,
-            low=float(low),
-            high=float(high),
-            confidence=confidence,
-            plug_in=shown,
-            kind=kind,
-            design_effect=self.spread.design_effect(gradient),
-        )
+        interval, effect = (reported, error, low, high), self.spread.design_effect(gradient)
+        return estimated(functional, interval, confidence, shown, design_effect=effect)
 
     def _quantile(self, functional: Quantile, numbers: np.ndarray, confidence: float) -> FunctionalEstimate:
         """The least number with at least that share at or below it, of both ends of the band, and of `values`.
@@ -288,16 +285,8 @@ class FrequencyEstimate(OfGroup):
         low, high = (functional.among(numbers[order], curve) for curve in (below + half, below - half))
         low, high = min(low, value), max(high, value)
         gaps = np.abs(numbers - value)
-        return FunctionalEstimate(
-            functional=str(functional),
-            value=value,
-            standard_error=float(max((high - low) / (2 * z), gaps[gaps > 0].min() / 12**0.5)),
-            low=low,
-            high=high,
-            confidence=confidence,
-            plug_in=value,
-            kind=functional.kind,
-        )
+        error = max((high - low) / (2 * z), gaps[gaps > 0].min() / 12**0.5)
+        return estimated(functional, (value, error, low, high), confidence, value)
 
     @cached_property
     def answered(self) -> FrequencyEstimate:
@@ -355,17 +344,9 @@ class FrequencyEstimate(OfGroup):
             low, high = self.union_interval(raw, z=z, share=share)
         value = float(np.clip(raw, 0.0, 1.0))
         low, high = (float(np.clip(end + value - raw, 0.0, 1.0)) for end in (low, high))
-        return FunctionalEstimate(
-            functional=f"share_of({', '.join(self.categories[i] for i in members)})",
-            value=value,
-            standard_error=error,
-            low=low,
-            high=high,
-            confidence=confidence,
-            plug_in=shown,
-            kind="smooth",
-            design_effect=self.spread.design_effect(weights - share),
-        )
+        name, effect = ", ".join(self.categories[i] for i in members), self.spread.design_effect(weights - share)
+        interval = value, error, low, high
+        return estimated(f"share_of({name})", interval, confidence, shown, "smooth", design_effect=effect)
 
     def sensitivity(self, functional: Any) -> Sensitivity | None:
         """Return how far malicious clients can move a functional of the categories' numbers; None if it is refused."""

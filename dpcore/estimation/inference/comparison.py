@@ -35,7 +35,7 @@ from dpcore.estimation import constants
 from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.diagnostics.evidence import Sample
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
-from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, normal_quantile
+from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, estimated, normal_quantile
 from dpcore.functionals import Expansion, Functional, Influence
 from dpcore.functionals.group import Group
 
@@ -129,19 +129,10 @@ def compare_frequencies(
 
 def _shares(estimate: FrequencyEstimate, confidence: float) -> list[FunctionalEstimate]:
     low, high = estimate.interval(confidence)
-    columns = (estimate.raw, estimate.standard_errors, low, high, estimate.values)
+    columns = (estimate.values, estimate.raw, estimate.standard_errors, low, high)
     return [
-        FunctionalEstimate(
-            functional=f"frequency({category})",
-            value=float(raw),
-            standard_error=float(error),
-            low=float(below),
-            high=float(above),
-            confidence=confidence,
-            plug_in=float(shown),
-            kind="smooth",
-        )
-        for category, raw, error, below, above, shown in zip(estimate.categories, *columns, strict=True)
+        estimated(f"frequency({category})", interval, confidence, float(shown), "smooth")
+        for category, shown, *interval in zip(estimate.categories, *columns, strict=True)
     ]
 
 

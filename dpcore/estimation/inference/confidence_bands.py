@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from dpcore.estimation import constants
-from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile
+from dpcore.estimation.functional_estimate import FunctionalEstimate, estimated, normal_quantile
 from dpcore.functionals import Functional
 
 
@@ -97,17 +97,7 @@ def inferred(
     """
     value, error, low, high = interval
     value, low, high = within(value, low, high, *bounds)
-    return FunctionalEstimate(
-        functional=str(functional),
-        value=value,
-        standard_error=error,
-        low=low,
-        high=high,
-        confidence=confidence,
-        plug_in=plug_in,
-        kind=kind or functional.kind,
-        second_order=second_order,
-    )
+    return estimated(functional, (value, error, low, high), confidence, plug_in, kind, second_order=second_order)
 
 
 def invert_band(

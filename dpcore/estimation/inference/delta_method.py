@@ -274,8 +274,7 @@ class _AboveNoise:
 
     def pdf(self, x: Any) -> np.ndarray:
         features = self.rung.raw.features(np.ravel(x))
-        variance = np.einsum("nk,nk->n", features @ self.rung.covariance, features)
-        noise = constants.LIKELY_ERRORS * np.sqrt(np.maximum(variance, 0.0)).reshape(np.shape(x))
+        noise = constants.LIKELY_ERRORS * standard_errors(features, self.rung.covariance).reshape(np.shape(x))
         proper = self.rung.proper.pdf(x)
         return np.where(proper > noise, proper, 0.0 if self.is_vanishing else noise)
 
@@ -293,7 +292,7 @@ class _AboveNoise:
         raw, S = self.rung.raw, self.rung.covariance
         flat = np.ravel(x)
         b, slope = raw.features(flat), raw.features(flat, 1)
-        deviation = np.sqrt(np.maximum(np.einsum("nk,nk->n", b @ S, b), 0.0))
+        deviation = standard_errors(b, S)
         turn = np.einsum("nk,nk->n", b @ S, slope) / np.where(deviation > 0, deviation, 1.0)
         noise = constants.LIKELY_ERRORS * (0.0 if self.is_vanishing else turn)
         is_told = self.rung.proper.pdf(flat) > constants.LIKELY_ERRORS * deviation

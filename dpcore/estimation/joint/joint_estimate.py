@@ -7,7 +7,7 @@ is the value at the distribution shown.  (3) Everything describes the clients wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,14 @@ import numpy as np
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation import constants
 from dpcore.estimation.density.density_estimate import DensityEstimate
-from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, moved, normal_quantile, refused
+from dpcore.estimation.functional_estimate import (
+    FunctionalEstimate,
+    check_confidence,
+    estimated,
+    moved,
+    normal_quantile,
+    refused,
+)
 from dpcore.estimation.joint import marginal_densities
 from dpcore.estimation.joint.joint_distribution import Functions, Surface, fit
 from dpcore.estimation.joint.product_moments import Evidence, Near, Paired, Together
@@ -116,20 +123,12 @@ class JointEstimate:
                 f"the divisor, a share or variance, is within three standard errors of zero with {self.n:,} reports; about "
                 f"{2 * much:,.{0 if much > 5 else 1}f} times as many, or a larger epsilon, would do"
             )
-            return replace(refused(functional, reason, confidence, plug_in), kind=kind)
+            return refused(functional, reason, confidence, plug_in, kind)
         value, gradient = means.combine(estimates)
         error = float(np.sqrt(max(gradient @ covariance @ gradient, 0.0)))
         half, (least, most) = normal_quantile(confidence) * error, functional.range_on(self.first)
-        return FunctionalEstimate(
-            functional=str(functional),
-            value=float(value),
-            standard_error=error,
-            low=float(min(max(value - half, least), most)),
-            high=float(max(min(value + half, most), least)),
-            confidence=confidence,
-            plug_in=plug_in,
-            kind=kind,
-        )
+        low, high = min(max(value - half, least), most), max(min(value + half, most), least)
+        return estimated(functional, (value, error, low, high), confidence, plug_in, kind)
 
     def independence(self) -> Test:
         """Return the test of independence: by polynomials up to the third order of numbers, and by all categories."""
