@@ -7,7 +7,7 @@ Modules:
     backfill: the flow `backfill`
     cleanup: the flow `cleanup`
     collect: the flow `collect`
-    dry_runs: the flow `dry-runs`: simulated rounds, of which nothing lands
+    dry_runs: the flow `dry-runs`: simulated rounds; nothing lands
     estimate: the flow `estimate`
     monitoring/: `ldpflow status` and `ldpflow watch`: health, alerts and metrics
     publish: the flow `publish`

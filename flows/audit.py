@@ -1,4 +1,4 @@
-"""The flow that audits every scheme: certificates in Prefect's UI, figures in `checks`; a broken promise fails the run."""
+"""The flow `audit`: certificates of every scheme in Prefect's UI, figures in `checks`; a broken promise fails the run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def enumerate_loss(file: Path) -> SchemeAudit:
 
 @stage("look-at-reports", run_name="look-at-reports-{audit.name}")
 def look_at_reports(audit: SchemeAudit, trials: int) -> SchemeAudit:
-    """Return the audit with what the clients' reports show, drawn with the operating system's randomness."""
+    """Return the audit with the empirical results of attacks on reports, drawn with the operating system's randomness."""
     return audit_run.measure(audit, trials)
 
 
@@ -40,9 +40,7 @@ def land_checks(audit: SchemeAudit, warehouse: Path, day: str) -> None:
 
 @whole("audit", hours=2)
 def audit(settings: AuditSettings = AuditSettings()) -> list[SchemeAudit]:  # noqa: B008 - frozen
-    """Enumerate every scheme in turn and look at its clients' reports, show and land what was found, and then fail where any
-    promise is broken.
-    """
+    """Enumerate the loss of every scheme, attack its reports, show and land the results; a broken promise fails the run."""
     day, audits = scheduled_day(), []
     for file in audit_run.scheme_files(settings.schemes):
         audits.append(look_at_reports(enumerate_loss(file), settings.trials))

@@ -21,7 +21,7 @@ from .tasks.stage import stage, whole
 
 @stage("find-missing")
 def find_missing(settings: BackfillSettings) -> list[str]:
-    """Return the rounds that have not landed; where they are to be run again, all."""
+    """Return the rounds that have not landed, or all rounds if they are to run again."""
     return rounds_of(
         Scheme.from_toml(settings.scheme),
         settings.warehouse or warehouse_of(settings.data),
@@ -48,8 +48,10 @@ def backfill(settings: BackfillSettings) -> Any:
     )
     bad = [round_ for round_, state in states.items() if not state.is_completed()]
     if bad:
-        return Failed(message=f"{len(bad)} of {len(rows)} rounds failed: {', '.join(bad)}; their own runs say why")
-    return Completed(message=f"{len(rows)} rounds were missing and have been run")
+        return Failed(
+            message=f"{len(bad)} of {len(rows)} rounds failed: {', '.join(bad)}; the reasons are on the pages of their runs"
+        )
+    return Completed(message=f"{len(rows)} missing rounds have run")
 
 
 def _options(settings: BackfillSettings, round_: str) -> dict[str, Any]:

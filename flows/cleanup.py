@@ -1,4 +1,4 @@
-"""The flow that deletes what nobody needs any longer: files of landed rounds, and Prefect's own history and results."""
+"""The flow `cleanup`: delete old files of landed rounds, and old runs and results of Prefect."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _PAGE = 50  # flow runs that the server deletes at once
 
 @stage("delete-files", seconds=3600)
 def delete_files(settings: CleanupSettings) -> list[Removal]:
-    """Delete the files of rounds that landed long ago, and return what they were."""
+    """Delete the files of rounds that landed long ago, and return the deleted files."""
     return clean(**settings.model_dump(exclude={"keep_history_days"}))
 
 
 @stage("delete-results", seconds=3600)
 def delete_results(settings: CleanupSettings) -> list[Removal]:
-    """Delete the results that Prefect keeps in files, where they are old, and return what they were."""
+    """Delete old result files of Prefect, and return the deleted files."""
     return clean_folder(
         Path(PREFECT_LOCAL_STORAGE_PATH.value()), keep_days=settings.keep_history_days, dry_run=settings.dry_run
     )
@@ -65,7 +65,7 @@ def delete_history(settings: CleanupSettings) -> int:
 
 @whole("cleanup", hours=4)
 def cleanup(settings: CleanupSettings = CleanupSettings()) -> Any:  # noqa: B008 - frozen
-    """Delete files, results and history that are old enough, and say what they were."""
+    """Delete old files, results and history, and list them in an artifact."""
     removals = [*delete_files(settings), *delete_results(settings)]
     runs = delete_history(settings)
     rows = [{"what": r.kind, "round": r.round, "path": str(r.path), "bytes": r.size} for r in removals]

@@ -15,7 +15,7 @@ from .settings import CollectSettings
 from .tasks.stage import run_name, whole
 from .tasks.steps import Tasks, prepare, turn
 
-WAITING = "Waiting"  # a round with fewer clients than min_clients: nothing has landed
+WAITING = "Waiting"  # state of a round with fewer clients than min_clients: nothing has landed
 
 
 @whole("collect", hours=12, run_name=run_name)
@@ -32,5 +32,5 @@ def collect(settings: CollectSettings) -> Path:
 
 
 def waiting(run: Run | None, error: TooFewClients) -> Any:
-    """Return the state of a round that waits; it has a name of its own, and the run's folder is its result, if there is one."""
+    """Return the state `Waiting` of a round with too few clients; its result is the run's folder, if there is one."""
     return Completed(name=WAITING, message=str(error), data=None if run is None else run.folder)

@@ -19,13 +19,13 @@ from .settings import NamedRound
 from .tasks.stage import key, run_name, stage, whole
 from .tasks.steps import find
 
-CHECKS_FAILED = "ChecksFailed"  # the name of the state of a round that landed, of which a check did not pass
+CHECKS_FAILED = "ChecksFailed"  # state of a landed round with a failed check
 _NAMED = 3  # failed checks that a state's message quotes
 
 
 @stage("show")
 def show(run: Run) -> pages.Pieces:
-    """Put tables of what the landed run estimated and of what changed, and a page for each attribute, into Prefect's UI."""
+    """Put tables of the estimates and changes of a landed run, and a page for each attribute, into Prefect's UI."""
     pieces = pages.pieces(run.plan.warehouse, run.plan.run_id)
     title, scheme = f"Round {run.plan.round}", run.scheme.name
     tables = {
@@ -36,7 +36,7 @@ def show(run: Run) -> pages.Pieces:
     for name, (rows, description) in tables.items():
         if rows:
             refused = sum(row.get("estimate", row.get("difference")) == "refused" for row in rows)
-            why = f". Refused: {refused}; why stands on the attributes' pages" if refused else ""
+            why = f". Refused: {refused}; the reasons are on the attributes' pages" if refused else ""
             create_table_artifact(rows, key=key(scheme, name), description=description + why)
     for name, page in (pieces.attributes | pieces.pairs).items():
         create_markdown_artifact(page, key=key(scheme, name), description=f"{title}: {name}")
@@ -44,10 +44,10 @@ def show(run: Run) -> pages.Pieces:
 
 
 def ended(run: Run, pieces: pages.Pieces) -> Any:
-    """Put the round's front page into the UI, among the flow's own artifacts, and return the state the round ends in.
+    """Put the round's front page into the UI, among the flow's own artifacts, and return the round's final state.
 
-    A round of which a check failed has landed all the same; its state has a name of its own, which is seen in every list of
-    runs and which an automation can wait for.  The run's folder is its result.
+    A round with a failed check has landed, too. Its state `ChecksFailed` is visible in every list of runs, and automations can
+    react to it.  Its result is the run's folder.
     """
     front = key(run.scheme.name, "round")
     create_markdown_artifact(pieces.front, key=front, description=pieces.headline)
@@ -59,7 +59,7 @@ def ended(run: Run, pieces: pages.Pieces) -> Any:
 
 @stage("write-page")
 def write_page(run: Run) -> Path:
-    """Write the page of the round's run that stands, and return its file."""
+    """Write the page of the round's current run, and return its file."""
     page, project = wire.location(run.plan.figures) / "round.html", Project.read()
     language = (project and project.language) or "en"
     pages.publish(run.plan.warehouse, page, round_=run.plan.round, scheme=run.scheme.name, language=language)

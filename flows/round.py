@@ -1,7 +1,7 @@
 """The whole round as one flow of tasks: `python -m ldpflow_flows.round`, or the deployment `round/daily`.
 
 Without PREFECT_API_URL a server is started for the length of the run; with it, the run shows in that server's UI.
-Exit status: 0 done; 1 the input or the data were refused, in one line on standard error; 2 the command was written wrongly.
+Exit status: 0 done; 1 input or data refused, with one line on standard error; 2 wrong usage of the command.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ def main(arguments: list[str] | None = None) -> int:
         permitted_folders.name(*(value for _, value in settings if isinstance(value, Path)))
         if not PREFECT_API_URL.value():
             environment.settle(PREFECT_SERVER_EPHEMERAL_ENABLED="true")
-            key.ensure()  # the server that is started for it asks for one, too
-        Scheme.from_toml(settings.scheme)  # a slip is told at once, not after the engine has started
+            key.ensure()  # the temporary server asks for a key, too
+        Scheme.from_toml(settings.scheme)  # report mistakes now, not after the engine has started
         print("starting Prefect (about 15 s without a server) ...", file=sys.stderr)
         with tags(TAG):
             folder = run_round(**dict(settings))
         if folder is None:
-            raise TooFewClients("the round waits: nobody has reported since the one before; nothing has landed")
+            raise TooFewClients("the round is held back: no reports since the previous round; nothing has landed")
         run = Run.at(folder)
         if few := reason(run):
             raise TooFewClients(few)
@@ -81,7 +81,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         print(
-            "ldpflow: interrupted; no result was landed, and the same seed goes on from the finished shards",
+            "ldpflow: interrupted; nothing has landed, and a run with the same seed continues from the finished shards",
             file=sys.stderr,
         )
         return 130
@@ -107,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _quieten() -> None:
-    """Let the console show progress only; Prefect keeps the whole log for its UI, and errors are told in one line."""
+    """Show only progress on the console; Prefect's UI has the whole log, and an error is one line."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, PrefectConsoleHandler):
             handler.addFilter(lambda record: getattr(record, "is_progress", False))

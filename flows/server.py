@@ -1,14 +1,13 @@
-"""`prefect server start`, behind a door of ours, and with Python's garbage collector in a thread of its own.
+"""`prefect server start` with a filter of hosts and origins, and with Python's garbage collector in its own thread.
 
-The door: a request that names a host that is not ours is refused, as is one of a page that is not ours.  Prefect has no setting
-for hosts, by which a page elsewhere reads a server of this machine under a name of its own; and what Prefect refuses to pages
-is the answer, not the request.  The key is Prefect's own setting, which `flows/services/key.py` makes.
+The filter refuses requests for another host name and requests from pages of other origins.  Prefect has no setting for hosts,
+so a foreign page could read a local server under a host name of its own (DNS rebinding); and Prefect's CORS setting withholds
+the answer from a page but carries out the request.  The key is Prefect's own setting, see `flows/services/key.py`.
 
-The collector: on SQLite the server could stand still for a minute, every page with it.  A statement that was not read to its
-end, or, before Python 3.12, that failed, is reset when its cursor is collected, and that waits until nobody uses its
-connection.  The user may be a writer that waits, as long as SQLite lets it, for a transaction of the event loop's to end; a
-collector that runs in the event loop, as any allocation may start it, then waits for itself.  In a thread of its own the
-collector waits alone, and Python runs the event loop on.
+The collector: on SQLite the server could freeze for a minute.  A cursor whose statement was not read to its end, or, before
+Python 3.12, failed, is reset when it is collected, and the reset waits until nobody uses the connection.  Its user may be a
+writer that waits for a transaction of the event loop.  If the event loop runs the collector, it waits for itself.  In its own
+thread the collector waits alone.
 """
 
 from __future__ import annotations
@@ -27,28 +26,28 @@ from urllib.parse import urlsplit
 
 from .services import environment
 
-_EVERY = 1.0  # seconds; the objects made since the last time
-_ALL = 10  # times of which one goes through the older ones as well, but for those that the start made
+_EVERY = 1.0  # seconds between collections of young objects
+_ALL = 10  # every tenth collection includes older objects, except those of the start
 _HERE = ("127.0.0.1", "localhost")
 
 
 def main() -> None:
     """Start the server in this process; it ends as Prefect's command does."""
-    os.environ.update(environment.here())  # in a container nobody has told us
+    os.environ.update(environment.here())  # in a container the variables are not set yet
     collect_apart()
-    put_up_door()
+    filter_requests()
     sys.argv = ["prefect", "server", "start", *sys.argv[1:]]
     runpy.run_module("prefect", run_name="__main__", alter_sys=True)
 
 
 def own_origins(port: str, ui: str) -> list[str]:
-    """Return the origins of our own pages; ui: the address at which people see them."""
+    """Return the origins of our own pages; ui: the address of the UI for users."""
     seen = urlsplit(ui)
     return list(dict.fromkeys([*(f"http://{host}:{port}" for host in _HERE), f"{seen.scheme}://{seen.netloc}"]))
 
 
-def put_up_door() -> None:
-    """Let what is served from now on by this process be served through the door."""
+def filter_requests() -> None:
+    """Filter the requests of every app that this process serves from now on."""
     import uvicorn
 
     serve = uvicorn.run
@@ -57,13 +56,13 @@ def put_up_door() -> None:
     def run(app: Any, **options: Any) -> None:
         if not callable(app):
             raise SystemExit("ldpflow: the server is one process; leave out --workers")
-        serve(behind_door(app), **options)
+        serve(filtered(app), **options)
 
     uvicorn.run = run
 
 
-def behind_door(app: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an app that answers only who names one of our hosts, and no pages but our own."""
+def filtered(app: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an app that answers only requests for our host names, and none from pages of other origins."""
     from prefect.settings import get_current_settings
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
@@ -75,7 +74,7 @@ def behind_door(app: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _OwnPages:
-    """An app that refuses what the pages of other origins send, read by them or not."""
+    """An app that refuses requests from pages of other origins."""
 
     def __init__(self, app: Callable[..., Any], origins: list[str]) -> None:
         self._app, self._origins = app, origins
@@ -87,13 +86,13 @@ class _OwnPages:
         if scope["type"] in ("http", "websocket") and "*" not in self._origins:
             origins = Headers(scope=scope).getlist("origin")
             if any(origin not in self._origins for origin in origins):
-                await PlainTextResponse("no page of this origin may ask", status_code=403)(scope, receive, send)
+                await PlainTextResponse("pages of this origin are not allowed", status_code=403)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
 
 def collect_apart() -> None:
-    """Let the garbage collector run in a thread of its own from now on, and in no other."""
+    """Run the garbage collector only in a thread of its own from now on."""
     gc.disable()
     threading.Thread(target=_collect, name="garbage", daemon=True).start()
 
@@ -103,7 +102,7 @@ def _collect() -> None:
         time.sleep(_EVERY)
         gc.collect(2 if turn % _ALL == 0 else 1)
         if turn == _ALL:
-            gc.freeze()  # 280,000 objects that stay
+            gc.freeze()  # 280,000 objects of the start, never collected
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What the flows can be told, typed: Prefect's form shows these fields, and refuses what does not fit.
+"""Typed parameters of the flows: Prefect's form shows these fields and rejects invalid values.
 
-The defaults give the same round as `ldpflow run`, so that the aggregates of both are bit-equal.  The studies' forms stand in
-`studies.settings`: they offer the studies' names, and no round needs a study.
+The defaults give the same round as `ldpflow run`: the aggregates of both are bit-equal.  The forms of studies are in
+`studies.settings`, because no round needs a study.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FORM = ConfigDict(extra="forbid", frozen=True)
 
 
 def form(*declared: type, leaving: str = "") -> Any:
-    """Return a form with the options that classes of `dpcore.rounds.settings` declare, `leaving` one of them out."""
+    """Return a form with the options that classes of `dpcore.rounds.settings` declare, without the option `leaving`."""
     fields: dict[str, Any] = {}
     for option in (option for kind in declared for option in options(kind)):
         least, most = ("min_length", "max_length") if option.plain is str else ("ge", "le")
@@ -30,13 +30,13 @@ def form(*declared: type, leaving: str = "") -> Any:
 
 
 class RoundSettings(form(Which, Round)):
-    """A whole round, of simulated people, of a file of records, or of the reports that clients sent."""
+    """A whole round of simulated respondents, of a file of records, or of collected reports."""
 
     @model_validator(mode="after")
-    def _no_rehearsal(self) -> RoundSettings:
-        """A seed undoes the noise of real people, and Prefect keeps what a flow is told."""
+    def _refuse_dry_run(self) -> RoundSettings:
+        """With the seed, the noise of real respondents can be removed, and Prefect stores parameters."""
         if self.seed is not None and (self.records or self.reports):
-            raise ValueError("seed is for simulated people; rehearse with `ldpflow run --records FILE --seed S`")
+            raise ValueError("seed is for simulated clients; for a dry run use `ldpflow run --records FILE --seed S`")
         return self
 
 
@@ -47,17 +47,17 @@ class CollectSettings(form(Which, Collect)):
 
 
 class BackfillSettings(form(Which, Backfill, leaving="round")):
-    """The rounds of past days, of simulated people or of the reports that clients sent."""
+    """The rounds of past days, of simulated respondents or of collected reports."""
 
-    first: date = Field(description="The first day, such as 2026-11-01.")
-    last: date = Field(description="The last day.")
+    first: date = Field(description="First day, such as 2026-11-01.")
+    last: date = Field(description="Last day.")
 
 
 class CleanupSettings(form(Cleanup)):
-    """What is kept, and for how long."""
+    """How long files, results and history are kept."""
 
     keep_history_days: int = Field(
-        90, ge=1, le=36_500, description="Days that Prefect's own runs and results are kept."
+        90, ge=1, le=36_500, description="Days after which runs and results of Prefect are deleted."
     )
 
 
@@ -67,29 +67,29 @@ class AuditSettings(BaseModel):
     model_config = FORM
 
     schemes: Path = Field(DEFAULT_SCHEMES, description="Folder of scheme files (TOML), on the worker's machine.")
-    warehouse: Path = Field(warehouse_of(DEFAULT_DATA), description="The DuckDB file that the checks land in.")
+    warehouse: Path = Field(warehouse_of(DEFAULT_DATA), description="DuckDB file in which the checks land.")
     trials: int = Field(
-        1_000_000, ge=1000, le=10**9, description="Reports of either of two values that are looked at, an attribute."
+        1_000_000, ge=1000, le=10**9, description="Reports of each of two values that the attack uses, per attribute."
     )
 
 
 class DryRunSettings(BaseModel):
-    """Simulated rounds of a scheme, of which nothing lands."""
+    """Simulated rounds of a scheme; nothing lands."""
 
     model_config = FORM
 
-    scheme: Path = Field(DEFAULT_SCHEME, description="The scheme file (TOML), on the worker's machine.")
+    scheme: Path = Field(DEFAULT_SCHEME, description="Scheme file (TOML), on the worker's machine.")
     clients: int | None = Field(
-        None, ge=1, le=MOST_CLIENTS, description="Respondents of a round. Default: the scheme's."
+        None, ge=1, le=MOST_CLIENTS, description="Clients per round. Default: the scheme's number."
     )
-    rounds: int = Field(20, ge=1, le=100_000, description="How many rounds are simulated.")
+    rounds: int = Field(20, ge=1, le=100_000, description="Number of simulated rounds.")
     like: Path | None = Field(
-        None, description="Draw respondents from this file of records, whose values are the truth."
+        None, description="Draw respondents from this file of records, whose values are the true values."
     )
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of the simulation.")
 
 
 class NamedRound(form(Which, Where, leaving="warehouse")):
-    """A round that has been collected; its newest run is meant."""
+    """The newest run of a collected round."""
 
-    round: str = Field(min_length=1, max_length=64, description="The round's name, such as 2026-11-20.")
+    round: str = Field(min_length=1, max_length=64, description="Name of the round, such as 2026-11-20.")

@@ -1,4 +1,4 @@
-"""The flow that makes reports: simulated people, or a file of records, privatized shard by shard."""
+"""The flow `simulate`: privatize simulated respondents or a file of records, shard by shard, into reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .tasks.steps import Tasks, prepare, turn
 
 @whole("simulate", hours=12, run_name=run_name)
 def simulate(settings: RoundSettings = RoundSettings(keep_reports=True)) -> list[Path]:  # noqa: B008 - frozen
-    """Prepare a run, privatize its people, and return the files of their reports; nothing is aggregated."""
+    """Prepare a run, privatize its records, and return the files of reports; nothing is aggregated."""
     with turn(settings):
         run = prepare(settings)
         try:

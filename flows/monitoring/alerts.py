@@ -1,6 +1,6 @@
-"""What somebody is told: runs that ended badly, and what `ldpflow status` says is not well.
+"""Alerts: messages about runs that failed and about problems in `ldpflow status`.
 
-A run is told once for each time that it ends; what is not well, once a day, or once for the round that it is about.
+A run has one message for each time that it ends; a problem one a day, or one for the round that it concerns.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .message_queue import Message
 from .status import Line
 
 _BADLY = [StateType.FAILED, StateType.CRASHED, StateType.CANCELLED]
-_SETTLED = timedelta(seconds=5)  # what is killed is called crashed first, and then cancelled
-_PAGE = 200  # runs that the server tells at once
+_SETTLED = timedelta(seconds=5)  # a killed run is marked as crashed first, and then as cancelled
+_PAGE = 200  # runs per request to the server
 
 
 def ended_badly(client: SyncPrefectClient, since: datetime) -> list[FlowRun]:
@@ -48,7 +48,7 @@ def ended_badly(client: SyncPrefectClient, since: datetime) -> list[FlowRun]:
 
 
 def of_runs(client: SyncPrefectClient, runs: Iterable[FlowRun], ui: str) -> list[Message]:
-    """Return a message of each run."""
+    """Return a message for each run."""
     flows: dict[Any, str] = {}
     messages = []
     for run in runs:
@@ -61,12 +61,12 @@ def of_runs(client: SyncPrefectClient, runs: Iterable[FlowRun], ui: str) -> list
 
 
 def of_lines(lines: Iterable[Line], ui: str) -> list[Message]:
-    """Return a message of each line that is not well, but for what has a message of its own."""
+    """Return a message for each line with a problem, unless the problem has another message."""
     today = datetime.now(UTC).date().isoformat()
     return [
-        Message(f"{line.what}/{line.about or today}", _body("status", line.what, "NotWell", line.said, ui))
+        Message(f"{line.subject}/{line.about or today}", _body("status", line.subject, "NotWell", line.text, ui))
         for line in lines
-        if not line.is_well and not line.is_told
+        if not line.is_well and not line.is_reported
     ]
 
 

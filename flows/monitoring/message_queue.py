@@ -1,8 +1,7 @@
-"""What somebody is to be told, kept until they were: a file of SQLite, in which a message is there once, whatever dies.
+"""Messages that are stored until they are delivered: a SQLite file, which survives the death of any process.
 
-A message has a key.  What is put under a key that is known is no other message; what was answered with 2xx is never sent
-again.  One that may have arrived without our having heard so is sent again under its key, `Idempotency-Key`, by which a
-receiver that must not be told twice can know it.
+Each message has a key, and is stored once per key.  A message that was answered with 2xx is never sent again.  A message that
+may have arrived without an answer is sent again with the same `Idempotency-Key`, by which the receiver can drop duplicates.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_KEPT = 90 * 86_400.0  # seconds that what was taken is known
+_REMEMBERED = 90 * 86_400.0  # seconds that delivered messages are remembered
 _PATIENCE = 30  # seconds for another process, such as `ldpflow status`
 _TABLES = """
 create table if not exists messages (
@@ -34,7 +33,7 @@ create table if not exists looked (one integer primary key check (one = 1), bega
 
 @dataclass(frozen=True)
 class Message:
-    """What somebody is to be told: body, a JSON object, under its key."""
+    """A message: body, a JSON object, and its key."""
 
     key: str
     body: Mapping[str, Any]
@@ -42,7 +41,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Waiting:
-    """How many messages nobody has taken, since when, a Unix time, and what came of the last attempt."""
+    """Undelivered messages: their number, the Unix time of the oldest, and the result of the last attempt."""
 
     count: int
     since: float
@@ -50,19 +49,19 @@ class Waiting:
 
 
 class Outbox:
-    """The messages of a file, which is made where there is none, for its owner alone.  Times are Unix times."""
+    """The messages of a file, which is created if absent, readable by its owner only.  Times are Unix times."""
 
     def __init__(self, file: Path) -> None:
-        # One that is there is not opened: closing it would free the locks that SQLite holds on it for this whole process.
+        # An existing file is not opened: closing it would free the locks that SQLite holds on it for this whole process.
         with suppress(FileExistsError):
             os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self._file = file
-        self._kept = self._open()  # so that the files beside it stay, and are not made anew for each statement
-        self._kept.execute("pragma journal_mode = wal")
-        self._kept.executescript(_TABLES)
+        self._connection = self._open()  # keeps SQLite's auxiliary files from being created again for each statement
+        self._connection.execute("pragma journal_mode = wal")
+        self._connection.executescript(_TABLES)
 
     def put(self, messages: list[Message], *, now: float, taken: bool = False) -> None:
-        """Keep messages of which the keys are not known; taken: as if they had been told already."""
+        """Store messages with new keys; taken: as already delivered."""
         rows = [(message.key, json.dumps(message.body), now, now if taken else None) for message in messages]
         with closing(self._open()) as database, database:
             database.executemany(
@@ -70,17 +69,17 @@ class Outbox:
             )
 
     def due(self, now: float) -> list[Message]:
-        """Return what is to be sent now: what was tried least, then what is oldest, first."""
+        """Return the messages to be sent now: those with the fewest attempts first, then the oldest."""
         asked = "select key, body from messages where sent_at is null and due_at <= ? order by attempts, made_at, key"
         return [Message(key, json.loads(body)) for key, body in self._rows(asked, now)]
 
     def taken(self, message: Message, *, now: float) -> None:
-        """Write down that a message was answered with 2xx."""
+        """Record that a message was answered with 2xx."""
         with closing(self._open()) as database, database:
             database.execute("update messages set sent_at = ?, answer = '' where key = ?", (now, message.key))
 
     def put_off(self, message: Message, answer: str, *, until: float) -> None:
-        """Write down that a message was not taken, why, and when it is tried again."""
+        """Record that a message was not delivered, the reason, and the time of the next attempt."""
         with closing(self._open()) as database, database:
             database.execute(
                 "update messages set attempts = attempts + 1, answer = ?, due_at = ? where key = ?",
@@ -88,18 +87,18 @@ class Outbox:
             )
 
     def wait(self, until: float) -> None:
-        """Put everything off: whoever is told takes nothing now."""
+        """Postpone all messages, because the receiver accepts none now."""
         with closing(self._open()) as database, database:
             database.execute("update messages set due_at = max(due_at, ?) where sent_at is null", (until,))
 
     def attempts(self, message: Message | None = None) -> int:
-        """Return how often a message was tried in vain, or of all that wait the one that was tried most."""
+        """Return the failed attempts of a message, or the most of any undelivered one."""
         asked = "select coalesce(max(attempts), 0) from messages where sent_at is null and key = coalesce(?, key)"
         ((count,),) = self._rows(asked, message and message.key)
         return int(count)
 
     def waiting(self) -> Waiting | None:
-        """Return what has been tried and was not taken, None where everything was."""
+        """Return the messages with failed attempts, None if there are none."""
         asked = "select count(*), min(made_at) from messages where sent_at is null and attempts > 0"
         ((count, since),) = self._rows(asked)
         if not count:
@@ -108,14 +107,14 @@ class Outbox:
         return Waiting(count, since, answer)
 
     def looked(self) -> tuple[float, float] | None:
-        """Return since when and until when runs have been looked at, None where they never were."""
+        """Return the start and end of the time whose runs have been examined, None before the first look."""
         return next(iter(self._rows("select began, until from looked")), None)
 
     def look(self, began: float, until: float) -> None:
-        """Write down since when and until when runs have been looked at, and forget what was taken long before."""
+        """Record the start and end of the time whose runs have been examined, and delete old delivered messages."""
         with closing(self._open()) as database, database:
             database.execute("insert or replace into looked values (1, ?, ?)", (began, until))
-            database.execute("delete from messages where sent_at < ?", (until - _KEPT,))
+            database.execute("delete from messages where sent_at < ?", (until - _REMEMBERED,))
 
     def _rows(self, asked: str, *values: Any) -> list[tuple[Any, ...]]:
         with closing(self._open()) as database:

@@ -1,4 +1,4 @@
-"""What `ldpflow status` says, in numbers, as Prometheus reads it; the collector has metrics of its own."""
+"""Prometheus metrics of `ldpflow status`; the collector has metrics of its own."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ..services.up import HOST
 from .status import Line
 
 WORDS = {
-    "workers": "Workers that were heard of lately",
-    "runs_ended_badly": "Runs that failed or crashed since a day ago",
-    "next_round_timestamp_seconds": "When the next round is due, as a Unix time",
-    "last_round_timestamp_seconds": "When the newest round landed, as a Unix time",
-    "last_round_reports": "Reports that the newest round counted",
-    "last_round_refused": "Reports that the newest round refused",
-    "last_round_checks_failed": "Checks of the newest round that did not pass",
-    "epsilon_spent": "What a client who answered every round has spent",
-    "messages_waiting": "Messages that the webhook has not taken",
-    "disk_free_bytes": "Bytes that are free where the data is",
+    "workers": "Workers with a recent heartbeat",
+    "runs_ended_badly": "Runs that failed or crashed in the last day",
+    "next_round_timestamp_seconds": "Unix time of the next scheduled round",
+    "last_round_timestamp_seconds": "Unix time at which the newest round landed",
+    "last_round_reports": "Reports counted in the newest round",
+    "last_round_refused": "Reports refused in the newest round",
+    "last_round_checks_failed": "Failed checks of the newest round",
+    "epsilon_spent": "Epsilon spent by a client that reported in every round",
+    "messages_waiting": "Messages not delivered to the webhook",
+    "disk_free_bytes": "Free bytes on the disk of the data folder",
 }
 
 
@@ -32,16 +32,18 @@ class Metrics(Collector):
         self.lines: Sequence[Line] = ()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        well = GaugeMetricFamily("ldpflow_well", "1 where what `ldpflow status` looks at is well", labels=["what"])
+        well = GaugeMetricFamily(
+            "ldpflow_well", "1 if this line of `ldpflow status` reports no problem", labels=["what"]
+        )
         for line in self.lines:
-            well.add_metric([line.what], float(line.is_well))
+            well.add_metric([line.subject], float(line.is_well))
         yield well
         for name, value in ((name, value) for line in self.lines for name, value in line.numbers.items()):
             yield GaugeMetricFamily(f"ldpflow_{name}", WORDS[name], value=value)
 
 
 def serve(port: int) -> Callable[[Sequence[Line]], None]:
-    """Serve metrics on a port of this machine from now on, and return what takes the newest lines.  Raises OSError."""
+    """Serve metrics on a port of this machine, and return the function that sets the newest lines.  Raises OSError."""
     metrics = Metrics()
     registry = CollectorRegistry()
     registry.register(metrics)

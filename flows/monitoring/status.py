@@ -1,6 +1,6 @@
-"""`ldpflow status`: whether all is well, in ten lines; exit status 1 where something is not.
+"""`ldpflow status`: whether everything works, in ten lines; exit status 1 if there is a problem.
 
-Each line is asked by itself: where the server does not answer, the warehouse and the disk are told all the same.
+Each line is determined on its own: warehouse and disk are reported even if the server does not answer.
 """
 
 from __future__ import annotations
@@ -34,43 +34,43 @@ if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
     from prefect.client.schemas.filters import FlowRunFilter
 
-_SILENT = 90  # seconds without a sign of life, after which a worker is taken to be gone
+_SILENT = 90  # seconds without a heartbeat after which a worker counts as gone
 _LEAST_FREE = 0.05  # of the disk
 _BAD = ("FAILED", "CRASHED")
-_LATE = 3600  # seconds after which a round that has not begun is missed
-_RECENT = 20  # runs of the daily round, of which some were asked for by hand
+_LATE = 3600  # seconds after which a round that has not started counts as missed
+_RECENT = 20  # runs of the daily round, including manual ones
 _EVERYWHERE = ("0.0.0.0", "::")
-_A_MOMENT = 5  # seconds that a collector has to answer
+_A_MOMENT = 5  # seconds in which a collector must answer
 _NO_NUMBERS: Mapping[str, float] = {}
 
 
 @dataclass(frozen=True)
 class Line:
-    """What is looked at, what there is to say of it, and whether that is well.
+    """One line of the status: its subject, the text, and whether it reports no problem.
 
-    about: what is not well, where that is one thing and not every day's.  is_told: whether a message of its own tells it.
-    numbers: of it, by the names that `metrics` has.
+    about: key of a problem that is one event, such as a round, rather than one of each day.  is_reported: whether another
+    message reports it.  numbers: values of metrics, by name.
     """
 
-    what: str
-    said: str
+    subject: str
+    text: str
     is_well: bool = True
     about: str = ""
-    is_told: bool = False
+    is_reported: bool = False
     numbers: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Due:
-    """The newest run of the daily round that was planned and has ended, or begins late: when it was due, and its state."""
+    """The newest scheduled run of the daily round that has ended or is late: when it was due, and its state."""
 
     when: datetime
     state: str
-    is_told: bool
+    is_reported: bool
 
 
 def main() -> int:
-    """Print what there is to say, and return 1 where something is not well."""
+    """Print the status, and return 1 if there is a problem."""
     try:
         project = Project.read()
         settle(project)
@@ -79,41 +79,41 @@ def main() -> int:
         print(f"ldpflow: {error}", file=sys.stderr)
         return 1
     for line in status:
-        print(f"{'  ' if line.is_well else '! '}{line.what:11}  {line.said}")
+        print(f"{'  ' if line.is_well else '! '}{line.subject:11}  {line.text}")
     return 0 if all(line.is_well for line in status) else 1
 
 
 def settle(project: Project | None) -> None:
-    """Let this process ask the server that the environment names, else the one that is up here, as the profile has it."""
+    """Use the server that the environment names, or else the one of this folder, with the profile's key."""
     environment.settle()
     environment.settle(PREFECT_API_URL=PREFECT_API_URL.value() or address(project))
 
 
 def address(project: Project | None = None) -> str:
-    """Return where the server that `ldpflow up` starts answers."""
+    """Return the API address of the server that `ldpflow up` starts."""
     return f"http://{HOST}:{environment.port(project)}/api"
 
 
 def ui() -> str:
-    """Return where people see the UI."""
+    """Return the address of the UI for users."""
     return (
         os.environ.get("PREFECT_UI_URL") or (os.environ.get("PREFECT_API_URL") or address()).removesuffix("/api")
     ).rstrip("/")
 
 
 def outbox_file() -> Path:
-    """Return the file of what `ldpflow watch` has to tell; asked where Prefect's settings are settled."""
+    """Return the file of messages of `ldpflow watch`; Prefect's settings must be set before."""
     return Path(os.environ["PREFECT_HOME"]) / OUTBOX
 
 
 def lines(project: Project | None) -> list[Line]:
-    """Return everything that is looked at, the server first.  Raises SchemeError for a webhook that is none."""
+    """Return all lines, the server first.  Raises SchemeError for an invalid webhook."""
     server, overdue = of_server()
     return [*server, _collector(project), *_round(project, overdue), _alerts(project), _disk(project)]
 
 
 def of_server() -> tuple[list[Line], Due | None]:
-    """Return the lines that the server knows, itself, its worker, the runs of a day, the next round, and the round last due."""
+    """Return the lines from the server (itself, its worker, the runs of a day, the next round), and the round last due."""
     from prefect.client.orchestration import get_client
     from prefect.settings import PREFECT_API_URL
 
@@ -127,31 +127,31 @@ def of_server() -> tuple[list[Line], Due | None]:
         for tell in checks:
             try:
                 lines.append(tell(client))
-            except Exception as error:  # an answer that was none: the other lines are told
+            except Exception as error:  # the other lines do not depend on this one
                 subject = tell.__name__.strip("_").replace("next", "next round")
                 lines.append(Line(subject, _unasked(error), False))
         try:
             return lines, _due(client)
-        except Exception:  # the line of the next round says so
+        except Exception:  # the line of the next round reports it
             return lines, None
 
 
 def _unasked(error: Exception) -> str:
-    """Why the server did not say something, and what to do."""
+    """Why the server did not give an answer, and what to do."""
     from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 
     if isinstance(error, ObjectNotFound):
         return "nothing is deployed there: ldpflow deploy"
     code = error.response.status_code if isinstance(error, PrefectHTTPStatusError) else 0
     if code == httpx.codes.UNAUTHORIZED:
-        return "the server asks for another key: PREFECT_API_AUTH_STRING has what is given to it"
+        return "the server asks for another key; set PREFECT_API_AUTH_STRING to the server's key"
     if code == httpx.codes.NOT_FOUND:
         return "nothing is deployed there: ldpflow deploy"
-    return f"could not be asked: {type(error).__name__}"
+    return f"no answer: {type(error).__name__}"
 
 
 def _starting() -> str:
-    """What starts what is missing: all of it here, or a part beside a server of one's own."""
+    """The command that starts a worker: all services here, or only the worker for a server of one's own."""
     is_ours = (os.environ.get("PREFECT_API_URL") or address()).startswith(f"http://{HOST}:")
     return "ldpflow up" if is_ours else f"prefect worker start --pool {POOL}"
 
@@ -162,9 +162,9 @@ def _worker(client: SyncPrefectClient) -> Line:
     alive = [ago for ago in heard if ago < _SILENT]
     numbers = {"workers": len(alive)}
     if alive:
-        return Line("worker", f"{len(alive)} at work, last heard of {min(alive):.0f} s ago", numbers=numbers)
-    last = f"; the last was heard of {_in_words(min(heard))} ago" if heard else ""
-    none = f"there is none{last}: what is scheduled waits; start it: {_starting()}"
+        return Line("worker", f"{len(alive)} running, last heartbeat {min(alive):.0f} s ago", numbers=numbers)
+    last = f"; last heartbeat {_in_words(min(heard))} ago" if heard else ""
+    none = f"none is running{last}; scheduled runs wait; start one: {_starting()}"
     return Line("worker", none, False, numbers=numbers)
 
 
@@ -176,11 +176,11 @@ def _runs(client: SyncPrefectClient) -> Line:
     recent = client.read_flow_runs(flow_run_filter=since, sort=FlowRunSort.START_TIME_DESC)
     runs = [run for run in recent if run.start_time is not None]  # others are planned
     bad = [run for run in runs if run.state_type and run.state_type.value in _BAD]
-    summary = f"{len(runs)} began since yesterday, and none ended badly"
+    summary = f"{len(runs)} started in the last day, none failed"
     if bad:
         named = ", ".join(f"{run.name} ({run.state_name})" for run in bad[:3])
-        summary = f"{len(runs)} began since yesterday; {len(bad)} ended badly: {named}"
-    return Line("runs", summary, not bad, is_told=True, numbers={"runs_ended_badly": len(bad)})
+        summary = f"{len(runs)} started in the last day, {len(bad)} failed: {named}"
+    return Line("runs", summary, not bad, is_reported=True, numbers={"runs_ended_badly": len(bad)})
 
 
 def _next(client: SyncPrefectClient) -> Line:
@@ -190,17 +190,17 @@ def _next(client: SyncPrefectClient) -> Line:
 
     daily = client.read_deployment_by_name(f"round/{DAILY}")
     if daily.paused:
-        return Line("next round", "is not planned: the deployment round/daily is paused", False, about="paused")
+        return Line("next round", "none is scheduled: the deployment round/daily is paused", False, about="paused")
     waits = FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.SCHEDULED]))
     scheduled = client.read_flow_runs(
         flow_run_filter=_daily(daily.id, state=waits), sort=FlowRunSort.EXPECTED_START_TIME_ASC, limit=1
     )
     if not scheduled or scheduled[0].expected_start_time is None:
         if any(schedule.active for schedule in daily.schedules):
-            return Line("next round", "none is planned yet, though a schedule is active", False, about="none")
+            return Line("next round", "none is scheduled yet, although a schedule is active", False, about="none")
         if not daily.schedules:
             return Line("next round", "none: there is no schedule")
-        return Line("next round", "none is planned: no schedule is active", False, about="none")
+        return Line("next round", "none is scheduled: no schedule is active", False, about="none")
     when = scheduled[0].expected_start_time
     numbers = {"next_round_timestamp_seconds": when.timestamp()}
     return Line("next round", f"{when:%Y-%m-%d %H:%M} UTC", numbers=numbers)
@@ -219,12 +219,12 @@ def _due(client: SyncPrefectClient) -> Due | None:
     for run in runs:
         when, state = run.expected_start_time, run.state
         if not run.auto_scheduled or when is None or state is None:
-            continue  # somebody asked for it
+            continue  # a manual run
         if not state.is_final() and not (state.is_scheduled() and _ago(when) > _LATE):
-            return None  # it is at work
+            return None  # it is running
         state_text = f"{state.name}: {state.message}" if state.message else str(state.name)
-        state_text = "nobody has begun it" if state.is_scheduled() else state_text
-        return Due(when, state_text, is_told=state.type.value in (*_BAD, "CANCELLED"))
+        state_text = "no worker has started it" if state.is_scheduled() else state_text
+        return Due(when, state_text, is_reported=state.type.value in (*_BAD, "CANCELLED"))
     return None
 
 
@@ -237,19 +237,19 @@ def _daily(deployment: UUID, **more: Any) -> FlowRunFilter:
 
 def _collector(project: Project | None) -> Line:
     if project is None or project.collector is None:
-        return Line("collector", "none is asked for")
+        return Line("collector", "none is configured")
     port, host = project.collector.get("port", COLLECTOR_PORT), str(project.collector.get("host", HOST))
     protocol = "https" if project.collector.get("certificate") else "http"
     try:
         asked = httpx.get(
             f"{protocol}://{HOST if host in _EVERYWHERE else host}:{port}/health", verify=False, timeout=_A_MOMENT
-        )  # it is ours, whatever its certificate says
+        )  # our own collector, so the certificate is not verified
         health = asked.json().get("status")
     except httpx.TransportError:
         return Line("collector", f"does not listen on port {port}", False)
     except (ValueError, AttributeError):
         health = None
-    words = {"ok": "takes reports", "failing": "keeps no reports now: look at its disk"}
+    words = {"ok": "takes reports", "failing": "cannot store reports: check its disk"}
     return Line("collector", f"port {port}: {words.get(health, 'another program listens there')}", health == "ok")
 
 
@@ -285,36 +285,36 @@ def _round(project: Project | None, due: Due | None) -> list[Line]:
             failed if last.failed else f"all {last.checks} passed",
             not last.failed,
             about=last.run_id,
-            is_told=last.flow_run_id is not None,
+            is_reported=last.flow_run_id is not None,
             numbers={"last_round_checks_failed": len(last.failed)},
         )
     )
     if last.epsilon is not None:
         rounds = f"{last.rounds} round{'s' * (last.rounds != 1)}"
-        account = f"epsilon {last.epsilon:.4g} by a client who answered every time in {rounds}"
+        account = f"epsilon {last.epsilon:.4g} by a client that reported every time in {rounds}"
         lines.append(Line("spent", account, numbers={"epsilon_spent": last.epsilon}))
     return lines
 
 
 def _last(text: str, landed_at: datetime | None, due: Due | None, numbers: Mapping[str, float] = _NO_NUMBERS) -> Line:
-    """The line of the last round: not well where one was due since, and has not landed."""
+    """The line of the last round: a problem if a later one was due and has not landed."""
     if due is None or (landed_at is not None and landed_at >= due.when):
         return Line("last round", text, numbers=numbers)
     when = f"{due.when:%Y-%m-%d %H:%M}"
     text = f"{text}; the one due {when} UTC has not landed ({due.state})"
-    return Line("last round", text, False, about=when, is_told=due.is_told, numbers=numbers)
+    return Line("last round", text, False, about=when, is_reported=due.is_reported, numbers=numbers)
 
 
 def _alerts(project: Project | None) -> Line:
-    if Webhook.of(project) is None:
-        return Line("alerts", f"nobody is told: say notify in {PROJECT}, or {URL}")
+    if Webhook.configured(project) is None:
+        return Line("alerts", f"no webhook: set notify in {PROJECT}, or {URL}")
     file = outbox_file()
     waiting = Outbox(file).waiting() if file.exists() else None
     if waiting is None:
-        return Line("alerts", "a webhook is told what is not well", numbers={"messages_waiting": 0})
+        return Line("alerts", "problems are sent to the webhook", numbers={"messages_waiting": 0})
     since = f"{datetime.fromtimestamp(waiting.since, UTC):%Y-%m-%d %H:%M} UTC"
-    text = f"{waiting.count} did not get through since {since}: the webhook {waiting.answer}"
-    return Line("alerts", text, False, is_told=True, numbers={"messages_waiting": waiting.count})
+    text = f"{waiting.count} not delivered since {since}: the webhook {waiting.answer}"
+    return Line("alerts", text, False, is_reported=True, numbers={"messages_waiting": waiting.count})
 
 
 def _disk(project: Project | None) -> Line:

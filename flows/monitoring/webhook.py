@@ -1,7 +1,7 @@
-"""The webhook that is told what is not well: whose it is, how it wants to be told, and what it answers.
+"""The webhook that receives alerts: its address, its message format, and its answers.
 
-LDPFLOW_NOTIFY_URL, or `notify` of the project's file: its address, which is a secret and never shown.  LDPFLOW_NOTIFY_AS, or
-`notify_as`: `json`, `slack` or `teams`, how it wants to be told; by its host where nothing is said.
+LDPFLOW_NOTIFY_URL, or `notify` in the project's file: the address, which is a secret and never shown.  LDPFLOW_NOTIFY_AS, or
+`notify_as`: the format, `json`, `slack` or `teams`; by default determined by the host.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ _CARD = "http://adaptivecards.io/schemas/adaptive-card.json"
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a message.  refused: '' where it was taken, else how it was not; pause: seconds that were asked for."""
+    """The result of sending a message.  refused: the reason, '' if it was delivered; pause: requested seconds."""
 
     refused: str = ""
     pause: float = 0.0
-    is_its_own: bool = False  # whether another message may be taken all the same
+    is_its_own: bool = False  # whether only this message is refused
 
 
 @dataclass(frozen=True)
 class Webhook:
-    """An address, and how it wants to be told: 'json', 'slack' or 'teams'."""
+    """An address and its format: 'json', 'slack' or 'teams'."""
 
     url: str = field(repr=False)
     shape: str
 
     @classmethod
-    def of(cls, project: Project | None) -> Webhook | None:
-        """Return who is told, None where nobody is.  Raises SchemeError for what is no address or no shape."""
+    def configured(cls, project: Project | None) -> Webhook | None:
+        """Return the configured webhook, None without one.  Raises SchemeError for an invalid address or format."""
         url = os.environ.get(URL) or (project and project.notify)
         if not url:
             return None
@@ -57,18 +57,18 @@ class Webhook:
 
     @property
     def host(self) -> str:
-        """Its host, which may be said; the rest of its address is a secret."""
+        """Its host, which may be shown; the rest of the address is a secret."""
         return urlsplit(self.url).hostname or ""
 
     def send(self, message: Message) -> Answer:
-        """Send a message and return what came of it; a redirection is not followed."""
+        """Send a message and return the result; redirections are not followed."""
         import httpx
 
         headers = {"Idempotency-Key": message.key}
         try:
             answer = httpx.post(self.url, json=shaped(message.body, self.shape), headers=headers, timeout=_PATIENCE)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            return Answer(f"did not answer ({type(error).__name__})")  # the error's own words have the address
+            return Answer(f"did not answer ({type(error).__name__})")  # the error's own text contains the address
         if answer.is_success:
             return Answer()
         pause = answer.headers.get("Retry-After", "")
@@ -80,7 +80,7 @@ class Webhook:
 
 
 def shaped(body: Mapping[str, str], shape: str) -> dict[str, Any]:
-    """Return a message as a webhook wants it: as it is, or as Slack's incoming webhooks or Teams' workflows take it."""
+    """Return a message in the webhook's format: unchanged, or for Slack's incoming webhooks or Teams' workflows."""
     if shape == "slack":
         return {"text": body["text"]}
     if shape == "teams":

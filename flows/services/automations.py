@@ -1,7 +1,7 @@
-"""What the server does by itself about runs: call the dead dead, and plan anew what nobody began.
+"""Automations of the server: mark dead runs as crashed, and reschedule runs that were never started.
 
-`ldpflow up` puts these automations into its server; `ldpflow deploy` into the one that PREFECT_API_URL names.  They watch runs
-with the tag ldpflow, and replace what an earlier call made.  Who tells somebody is `watch`: an automation may tell twice.
+`ldpflow up` installs them on its server, `ldpflow deploy` on the one that PREFECT_API_URL names.  They watch runs with the tag
+ldpflow, and replace those of earlier calls.  `watch` sends the messages, because an automation may send one twice.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from prefect.exceptions import ObjectNotFound
 
 from ..tasks.stage import TAG
 
-HEARTBEAT = 30  # seconds between a run's signs of life, Prefect's shortest
-SILENCE = 3 * HEARTBEAT  # after which a run's process or machine is taken to have died
-BEGUN = 180  # seconds in which a run that a worker took should begin; a worker that died had taken it in vain
+HEARTBEAT = 30  # seconds between heartbeats of a run, Prefect's minimum
+SILENCE = 3 * HEARTBEAT  # seconds without a heartbeat after which a run counts as dead
+BEGUN = 180  # seconds in which a run must start after a worker took it; otherwise the worker has died
 BURY = "ldpflow: runs that fell silent have crashed"
 PLAN_ANEW = "ldpflow: runs that nobody began are planned anew"
 
@@ -27,27 +27,25 @@ _OURS = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{T
 _OLDER = (
     "ldpflow: tell of failed runs",
     "ldpflow: tell of failed checks",
-)  # before `watch`, with a block of the webhook
+)  # of versions without `watch`, with a webhook block
 _BLOCK = ("ldpflow-notify", "webhook")
 _RUN = {"prefect.resource.id": "prefect.flow-run.*"}
 
 
 def automations() -> list[AutomationCore]:
-    """Return every automation there should be."""
-    taken = f"Not begun within {BEGUN} s: the worker that took it died. Waiting for the next one."
-    silent = (
-        f"No sign of life for {SILENCE} s: its process or machine died. Finished shards are kept, and it goes on there."
-    )
+    """Return all automations."""
+    taken = f"Not started within {BEGUN} s: the worker that took it died. Waiting for another worker."
+    silent = f"No heartbeat for {SILENCE} s: its process or machine died. It continues from its finished shards."
     return [
         AutomationCore(
             name=BURY,
-            description=f"A run that gives no sign of life for {SILENCE} s is no longer running.",
+            description=f"A run without a heartbeat for {SILENCE} s is marked as crashed.",
             trigger=_nothing_since(SILENCE, "heartbeat"),
             actions=[ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=silent)],
         ),
         AutomationCore(
             name=PLAN_ANEW,
-            description=f"A run that a worker took and did not begin within {BEGUN} s is given to the next worker.",
+            description=f"A run that a worker took but did not start within {BEGUN} s is scheduled again.",
             trigger=_nothing_since(BEGUN, "Pending", "Submitting"),
             actions=[ChangeFlowRunState(state=StateType.SCHEDULED, name="AwaitingRetry", message=taken)],
         ),
@@ -55,9 +53,9 @@ def automations() -> list[AutomationCore]:
 
 
 def ensure() -> None:
-    """Put every automation into the server, and take out those that should no longer be there.
+    """Install all automations on the server, and delete outdated ones.
 
-    One that is there already is left alone: it knows which runs it waits for, and somebody may have switched it off.
+    An unchanged one stays: it has a state, and somebody may have disabled it.
     """
     wanted = {core.name: core for core in automations()}
     with get_client(sync_client=True) as client:
@@ -79,7 +77,7 @@ def _alike(automation: AutomationCore, wanted: AutomationCore) -> bool:
 
 
 def _nothing_since(seconds: int, *events: str) -> EventTrigger:
-    """A run of ours of which so many seconds nothing is heard after one of these events."""
+    """A trigger for runs of ours that have no event for so many seconds after one of these events."""
     return EventTrigger(
         after={f"prefect.flow-run.{event}" for event in events},
         expect={"prefect.flow-run.*"},

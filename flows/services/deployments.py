@@ -1,12 +1,12 @@
-"""What a server of Prefect runs of ours: the deployments of `prefect.yaml`, with what the project's file says.
+"""Deployments of `prefect.yaml`, with the settings of the project's file.
 
-In a checkout without a project there are those of `studies/prefect.yaml` too, which no wheel contains.  A project loses the
-deployments of studies that an older version made for it: they are no flows of its rounds.
+In a checkout without a project, those of `studies/prefect.yaml` are added, which no wheel contains.  Deployments of studies
+that an older version made for a project are deleted.
 
-`ldpflow up` puts them into its server; `ldpflow deploy` into the one that PREFECT_API_URL names.
-A deployment that is there keeps what may have been set in the UI: its schedules, what it is told, whether it is paused.  What
-the code owns is written: entry point, folder, form, tags, pool.  Where the project's file says something else than when it was
-last obeyed, the file is; a deployment's `version` holds the digests by which that is known.
+`ldpflow up` deploys to its server, `ldpflow deploy` to the one that PREFECT_API_URL names.  An existing deployment keeps what
+users may set in the UI: schedules, parameters, whether it is paused.  The code overwrites its own fields: entry point, folder,
+form, tags, pool.  Settings that the project's file has changed since the last deployment are applied; the digests in a
+deployment's `version` show this.
 """
 
 from __future__ import annotations
@@ -40,39 +40,39 @@ from dpcore.rounds.project import Project, shipped
 from ..tasks.parameters import OLDER, merged
 from . import automations, key
 
-DAILY = "daily"  # the deployment whose schedule a project says
+DAILY = "daily"  # the deployment whose schedule the project's file sets
 _OURS = "ldpflow"
 _STUDIES = Path(__file__).parents[1] / "studies/prefect.yaml"  # in a checkout only
 _OF_OLDER_PROJECTS = {"weekly-benchmark", "coverage", "monthly-reproduce"}  # deployments of studies up to version 0.1
 
 
 _REFUSALS = {
-    401: "it asks for another key; PREFECT_API_AUTH_STRING has what is given to it",
-    **dict.fromkeys((404, 405, 501), "there is no Prefect; the address ends in /api"),
+    401: "it asks for another key; set PREFECT_API_AUTH_STRING to that server's key",
+    **dict.fromkeys((404, 405, 501), "no Prefect server there; the address must end in /api"),
 }
-_SHOWN = 300  # characters of any other
+_SHOWN = 300  # characters of other error messages
 
 
 @dataclass(frozen=True)
 class Deployment:
-    """One deployment as it should be.  told: the parameters; schedules: slug -> when."""
+    """A deployment as this version wants it.  schedules: slug -> schedule."""
 
     name: str
     flow: Any
     entry: Mapping[str, Any]
-    told: Mapping[str, Any]
+    parameters: Mapping[str, Any]
     schedules: Mapping[str, CronSchedule]
 
     @property
     def version(self) -> str:
-        """By which it is known whether the project's file says something else than when it was last obeyed."""
+        """Digests that show whether the project's file has changed since the last deployment."""
         when = {slug: (schedule.cron, schedule.timezone) for slug, schedule in self.schedules.items()}
-        told = {OLDER: self.told} if self.told else {}  # as older versions had it, which made the digest
-        return "-".join([_OURS, _digest(told), _digest(when if self.name == DAILY else {})])
+        parameters = {OLDER: self.parameters} if self.parameters else {}  # the form that older versions digested
+        return "-".join([_OURS, _digest(parameters), _digest(when if self.name == DAILY else {})])
 
     @property
     def owned(self) -> dict[str, Any]:
-        """What the code owns."""
+        """The fields that the code overwrites."""
         here = {"prefect.deployments.steps.set_working_directory": {"directory": str(Path.cwd())}}
         return {
             "description": self.entry["description"],
@@ -91,11 +91,11 @@ class Deployment:
 
 
 def deployments(project: Project | None) -> list[Deployment]:
-    """Return every deployment there should be.  Raises SchemeError for a schedule that is none."""
+    """Return all deployments.  Raises SchemeError for an invalid schedule."""
     entries = _declared()
     if project is None and _STUDIES.is_file():
         entries += _declared(_STUDIES)
-    return [_of(entry, project or Project()) for entry in entries]
+    return [_deployment(entry, project or Project()) for entry in entries]
 
 
 def _declared(file: Path | None = None) -> list[dict[str, Any]]:
@@ -103,7 +103,7 @@ def _declared(file: Path | None = None) -> list[dict[str, Any]]:
     return list(yaml.safe_load((file or shipped("prefect.yaml")).read_text("utf-8"))["deployments"])
 
 
-def _of(entry: Mapping[str, Any], project: Project) -> Deployment:
+def _deployment(entry: Mapping[str, Any], project: Project) -> Deployment:
     module, _, name = entry["entrypoint"].rpartition(".")
     flow = getattr(import_module(module), name)
     schedules = {schedule["slug"]: (schedule["cron"], schedule["timezone"]) for schedule in entry.get("schedules", ())}
@@ -118,11 +118,11 @@ def _of(entry: Mapping[str, Any], project: Project) -> Deployment:
     except ValidationError as error:
         why = error.errors()[0]["msg"].removeprefix("Value error, ")
         raise SchemeError(f"{FILE}: schedule: {why}, got {project.schedule!r}") from None
-    return Deployment(entry["name"], flow, entry, _told(flow, project), when)
+    return Deployment(entry["name"], flow, entry, _parameters(flow, project), when)
 
 
-def _told(flow: Any, project: Project) -> dict[str, Any]:
-    """The parameters of a flow: those of the project's options that it has."""
+def _parameters(flow: Any, project: Project) -> dict[str, Any]:
+    """The project's options that are parameters of a flow."""
     settings = project.of_rounds()
     if settings:
         settings["schemes"] = project.schemes
@@ -130,7 +130,7 @@ def _told(flow: Any, project: Project) -> dict[str, Any]:
 
 
 def ensure(project: Project | None) -> list[str]:
-    """Put every deployment into the server and return a line of each; what was set there stays."""
+    """Deploy everything to the server and return a line for each deployment; settings made in the UI stay."""
     wanted = deployments(project)
     with get_client(sync_client=True) as client:
         pool = wanted[0].entry["work_pool"]["name"]
@@ -166,7 +166,7 @@ def _put(client: SyncPrefectClient, wanted: Deployment) -> str:
             flow,
             wanted.name,
             version=wanted.version,
-            parameters=dict(wanted.told),
+            parameters=dict(wanted.parameters),
             paused=bool(wanted.entry.get("paused")),
             schedules=[
                 DeploymentScheduleCreate(schedule=when, slug=slug, active=True)
@@ -174,22 +174,22 @@ def _put(client: SyncPrefectClient, wanted: Deployment) -> str:
             ],
             **wanted.owned,
         )
-        return "made"
+        return "created"
     changes: dict[str, Any] = {}
     before, now = (there.version or "").split("-"), wanted.version.split("-")
-    is_told, is_planned = (before[0] == _OURS and before[part] != now[part] for part in (1, 2))
-    if is_told:
-        changes["parameters"] = dict(wanted.told)
+    has_parameters, has_schedule = (before[0] == _OURS and before[part] != now[part] for part in (1, 2))
+    if has_parameters:
+        changes["parameters"] = dict(wanted.parameters)
     elif OLDER in there.parameters:  # of an older version
         changes["parameters"] = merged(there.parameters)
     client.update_deployment(there.id, DeploymentUpdate(**wanted.owned, version=wanted.version, **changes))
-    if is_planned:
+    if has_schedule:
         _plan(client, there, wanted.schedules)
-    return f"set as {FILE} says now" if is_told or is_planned else "kept as it is set"
+    return f"updated from {FILE}" if has_parameters or has_schedule else "unchanged"
 
 
 def _plan(client: SyncPrefectClient, there: DeploymentResponse, schedules: Mapping[str, CronSchedule]) -> None:
-    """Write the project's own schedules; those that somebody else added stay."""
+    """Set the project's own schedules; schedules that somebody added stay."""
     ids = {schedule.slug: schedule.id for schedule in there.schedules if schedule.slug}
     for slug, when in schedules.items():
         if slug in ids:
@@ -206,9 +206,9 @@ def _digest(content: Any) -> str:
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Put deployments and automations into the server that PREFECT_API_URL names, and return the exit status.
+    """Deploy to the server that PREFECT_API_URL names, install automations, and return the exit status.
 
-    With `--announce` that server is this folder's own, and Prefect's commands here are to find it.
+    With `--announce` that server is this folder's own, and is written to the profile of Prefect's commands.
     """
     try:
         if not PREFECT_API_URL.value():
@@ -216,7 +216,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         project = Project.read()
         if "--announce" in arguments:
             key.announce(PREFECT_API_URL.value())
-        print(f"giving what this project runs to {PREFECT_API_URL.value()}", flush=True)
+        print(f"deploying to {PREFECT_API_URL.value()}", flush=True)
         for line in ensure(project):
             print(line)
         automations.ensure()

@@ -1,6 +1,6 @@
-"""What Prefect is told wherever ldpflow starts something of it, in any folder: variables of the environment.
+"""Environment variables for every process of Prefect that ldpflow starts, in any folder.
 
-An operator's own go before these.  Prefect is imported where it is told: `up`, which only watches, does without it.
+Variables of the operator take precedence.  Prefect is imported only if needed: `up` runs without it.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from dpcore.rounds.project import Project
 
-FOLDERS = "LDPFLOW_FOLDERS"  # what runs may use, see `permitted_folders`
+FOLDERS = "LDPFLOW_FOLDERS"  # folders that runs may use, see `permitted_folders`
 _SERVER = {
     "DO_NOT_TRACK": "1",
-    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",  # nothing calls home
-    "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "http://127.0.0.1:4200,http://localhost:4200",  # the default is every page there is
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",  # no telemetry
+    "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "http://127.0.0.1:4200,http://localhost:4200",  # the default allows every page
     "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
-    "PREFECT_SERVER_UI_V2_ENABLED": "false",  # the newer pages load a tracker from elsewhere before anyone has logged in
+    "PREFECT_SERVER_UI_V2_ENABLED": "false",  # the newer pages load an external tracker before login
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",  # a first start migrates SQLite, 20 s on a slow machine
     "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",  # a restart keeps them
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "100",  # 1 stalls and, without a server, loses task runs
@@ -32,14 +32,14 @@ def port(project: Project | None) -> str:
 
 
 def here(**more: str) -> dict[str, str]:
-    """Return all of it for this folder, and more: Prefect's files are in it, not in the user's own."""
+    """Return the variables for this folder, and more; Prefect's files are in this folder, not in the user's home."""
     home = Path(os.environ.get("PREFECT_HOME", ".prefect")).expanduser().absolute()
     places = {"PREFECT_PROFILES_PATH": str(home / "profiles.toml")}
     return {**_SERVER, **places, **more, **os.environ, "PREFECT_HOME": str(home)}
 
 
 def settle(**more: str) -> None:
-    """Let this process be told it, and more."""
+    """Set these variables, and more, in this process."""
     from prefect.context import refresh_global_settings_context
 
     os.environ.update(here(**more))

@@ -1,8 +1,8 @@
-"""The key of this machine's Prefect server, which whoever asks it anything has to give: `make key` prints it.
+"""The key of this machine's Prefect server, required for every request: `make key` prints it.
 
-It is made when the first server starts and kept in the profile that Prefect's own commands read, a file for its owner alone.
-Servers and clients find it there, the temporary server of `make run` among them.  A key in the environment goes before it.
-Prefect is imported where it is asked: `make up`, which only watches, does without it.
+The first start of a server creates it, in the profile that Prefect's own commands read, a file readable by its owner only.
+Servers and clients find it there, also the temporary server of `make run`.  A key in the environment takes precedence.
+Prefect is imported only if needed: `make up` runs without it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _USER = "ldpflow"
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Print the key, with `--make` after making one where there is none, and return the exit status.
+    """Print the key, with `--make` after creating one if there is none, and return the exit status.
 
-    With `--withdraw` only write that no server answers.
+    With `--withdraw` only record that no server runs.
     """
     try:
         if "--withdraw" in arguments:
@@ -36,19 +36,19 @@ def main(arguments: Sequence[str] = ()) -> int:
         print(f"ldpflow: {error}", file=sys.stderr)
         return 1
     if not key:
-        print("ldpflow: there is no key yet; `make up` makes one", file=sys.stderr)
+        print("ldpflow: there is no key yet; `make up` creates one", file=sys.stderr)
         return 1
     print(key)
     return 0
 
 
 def ensure() -> str:
-    """Return the key, made where there is none, and let this process give it; raises DPCoreError where two differ."""
+    """Return the key, created if there is none, and use it in this process; raises DPCoreError if two keys differ."""
     if key := _one_of(os.environ):
         return key
     from prefect.context import refresh_global_settings_context
 
-    with _locked_profiles() as path:  # of two first starts, one makes it
+    with _locked_profiles() as path:  # of two simultaneous first starts, one creates it
         name, settings = _profile()
         key = _one_of(settings) or f"{_USER}:{secrets.token_urlsafe(24)}"
         if any(settings.get(setting) != key for setting in (SERVER, CLIENT)):
@@ -59,9 +59,9 @@ def ensure() -> str:
 
 
 def announce(url: str | None) -> None:
-    """Write where this folder's server answers into the profile that Prefect's commands read; None where none does.
+    """Write the address of this folder's server into the profile that Prefect's commands read; None if none runs.
 
-    Without a server these commands fail, rather than start one of their own beside the files of this one.
+    Without a server these commands fail.  They must not start another server on the same files.
     """
     with _locked_profiles() as path:
         _keep(path, _profile()[0], {URL: url, "PREFECT_SERVER_EPHEMERAL_ENABLED": "false"})
@@ -69,7 +69,7 @@ def announce(url: str | None) -> None:
 
 @contextmanager
 def _locked_profiles() -> Iterator[Path]:
-    """The file of profiles, which nobody else of us writes meanwhile."""
+    """The file of profiles, locked against other processes of ldpflow."""
     from prefect.settings import get_current_settings
 
     path = Path(os.path.realpath(get_current_settings().profiles_path))
@@ -91,7 +91,7 @@ def _one_of(settings: Mapping[str, str]) -> str:
 
 
 def _profile() -> tuple[str, dict[str, str]]:
-    """The active profile's name, and what it sets."""
+    """The active profile's name and its settings."""
     from prefect.settings.profiles import load_profiles
 
     profiles = load_profiles()
@@ -100,7 +100,7 @@ def _profile() -> tuple[str, dict[str, str]]:
 
 
 def _keep(path: Path, name: str, settings: Mapping[str, str | None]) -> None:
-    """Put settings into a profile, beside what the file has already; None removes one."""
+    """Add settings to a profile in the file; None removes one."""
     import toml
     from prefect.settings.constants import DEFAULT_PROFILES_PATH
     from prefect.settings.profiles import load_profiles

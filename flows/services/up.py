@@ -1,9 +1,9 @@
-"""`ldpflow up`: a Prefect server, a worker, the project's collector and what is scheduled, on this machine, until Ctrl-C.
+"""`ldpflow up`: a Prefect server, a worker, the project's collector and the schedule, on this machine, until Ctrl-C.
 
-The server listens on 127.0.0.1 only, asks for a key that is made on its first start (`key.py`), and answers no pages but its
-own (`server.py`).  `port` in ldpflow.toml, or PREFECT_SERVER_API_PORT, chooses another than 4200;
-Prefect's own commands in this folder find it in their profile.  A server or worker that ends by itself is started
-again; what they say is in `server.log` and `worker.log` of PREFECT_HOME, by default .prefect, a folder for its owner alone.
+The server listens on 127.0.0.1 only, asks for a key that its first start creates (`key.py`), and rejects pages of other
+origins (`server.py`).  `port` in ldpflow.toml, or PREFECT_SERVER_API_PORT, replaces the port 4200; Prefect's own commands in
+this folder find it in their profile.  A server or worker that stops is restarted.  Their output is in `server.log` and
+`worker.log` of PREFECT_HOME, by default .prefect, a folder that only its owner can read.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ from .key import CLIENT, SERVER
 
 HOST = "127.0.0.1"
 POOL = "ldpflow-pool"
-OUTBOX = "messages.db"  # what `watch` has to tell, in PREFECT_HOME
-COLLECTOR_PORT = 8080  # of `ldpflow serve`, where nothing is said
-_PATIENCE = 300  # seconds; a first start builds its database, 20 s on a slow machine, minutes on a busy one
-_GRACE = 30  # seconds a service has to end by itself
-_RESTARTS, _WATCHED = 5, 600  # times in so many seconds that a service is started again at once
-_PAUSE = 60  # seconds before it is started again after that
+OUTBOX = "messages.db"  # messages of `watch`, in PREFECT_HOME
+COLLECTOR_PORT = 8080  # default of `ldpflow serve`
+_PATIENCE = 300  # seconds; a first start creates the database, 20 s on a slow machine, minutes on a busy one
+_GRACE = 30  # seconds in which a service must stop
+_RESTARTS, _WATCHED = 5, 600  # immediate restarts of a service in so many seconds
+_PAUSE = 60  # seconds before further restarts
 _PARENT_DEATH = 1  # PR_SET_PDEATHSIG of prctl(2)
-_UMASK = 0o077  # the server and what sets it up write files for their owner alone
-# A worker's runs write tables and pictures for whoever may read them; files of reports have a mode of their own.
+_UMASK = 0o077  # files of the server and its setup are readable by their owner only
+# The operator's mask applies to tables and pictures of a worker's runs; files of reports set their own mode.
 _OWN_UMASK = -1
 
 
-# What Prefect, and `watch`, call their own in PREFECT_HOME.
+# Names of the files of Prefect and `watch` in PREFECT_HOME.
 _PREFECTS = ("prefect.db*", f"{OUTBOX}*", "*.log", "profiles.toml", "memo_store.toml", "storage", "concurrency_leases")
 
 
-_SAID = "ldpflow: "  # how a line of ours begins that says what is wrong,
-_REFUSES = (_SAID, "Error: ")  # and one of a command that was written wrongly
+_ERROR = "ldpflow: "  # prefix of our error messages
+_ERRORS = (_ERROR, "Error: ")  # the latter: wrong usage of a command
 
 
 class UpError(Exception):
@@ -63,7 +63,7 @@ def main() -> int:
     for number in (
         signal.SIGINT,
         signal.SIGTERM,
-    ):  # `kill` is as clean as Ctrl-C; a shell's `&` would ignore the latter
+    ):  # `kill` stops like Ctrl-C, which a shell's `&` ignores
         signal.signal(number, signal.default_int_handler)
     try:
         project = Project.read()
@@ -89,9 +89,9 @@ def main() -> int:
             worker_start = f"prefect worker start --pool {POOL} --type process"
             services.append(stack.enter_context(_Service("worker", worker_start, variables, umask=_OWN_UMASK)))
             services.append(stack.enter_context(_Service("watch", "ldpflow_flows.monitoring.watch", variables)))
-            print(f"up: {variables['PREFECT_UI_URL']}  (Ctrl-C stops all of it)", flush=True)
-            shown = key if sys.stdout.isatty() else "`ldpflow up --key` prints it"  # a log must not hold it
-            print(f"the UI asks for the key, once a browser: {shown}", flush=True)
+            print(f"up: {variables['PREFECT_UI_URL']}  (Ctrl-C stops everything)", flush=True)
+            shown = key if sys.stdout.isatty() else "`ldpflow up --key` prints it"  # a log must not contain it
+            print(f"the UI asks each browser once for the key: {shown}", flush=True)
             while True:
                 time.sleep(0.5)
                 for service in services:
@@ -107,15 +107,15 @@ def main() -> int:
 def environment_of(port: str, project: Project | None = None) -> dict[str, str]:
     """Return the settings that server and worker share.
 
-    The port goes by the environment: with an option `--port` the UI asks the default port and stays blank.
+    The port is passed in the environment: with the option `--port` the UI uses the default port and stays blank.
     """
     seen = os.environ.get("PREFECT_UI_URL") or f"http://{HOST}:{port}"
     own = {
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": ",".join(own_origins(port, seen)),
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # seconds; as flows/services/automations.py expects
-        "PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "5",  # the default of 30 lets a queue of rounds wait
-        "PREFECT_WORKER_QUERY_SECONDS": "2",  # the default of 10 lets every run wait
-        "PREFECT_LOGGING_LEVEL": "WARNING",  # on this terminal; prefect.yaml lets runs log everything for the UI
+        "PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "5",  # the default of 30 delays a queue of rounds
+        "PREFECT_WORKER_QUERY_SECONDS": "2",  # the default of 10 delays every run
+        "PREFECT_LOGGING_LEVEL": "WARNING",  # on this terminal; prefect.yaml sets INFO for the logs of runs in the UI
     }
     return environment.here(**own) | {
         "PREFECT_API_URL": f"http://{HOST}:{port}/api",
@@ -126,7 +126,7 @@ def environment_of(port: str, project: Project | None = None) -> dict[str, str]:
 
 
 def _check(project: Project) -> None:
-    """Refuse, before anything starts, what a service would end of.  Raises UpError and SchemeError."""
+    """Refuse settings, before anything starts, with which a service would stop.  Raises UpError and SchemeError."""
     if project.metrics_port:
         _check_free(str(project.metrics_port), "metrics_port")
     try:
@@ -146,7 +146,7 @@ def _check(project: Project) -> None:
 
 
 def _collecting(scheme: str, options: Mapping[str, Any]) -> str:
-    """The command of a collector with these options; a list is an option more than once."""
+    """The command of a collector with these options; a list repeats the option."""
     words = ["dpcore.cli", "serve", scheme]
     for name, value in options.items():
         for item in value if isinstance(value, list) else [value]:
@@ -155,16 +155,16 @@ def _collecting(scheme: str, options: Mapping[str, Any]) -> str:
 
 
 def _keep_to_owner(home: Path) -> None:
-    """Let nobody else into Prefect's folder: it has runs' parameters, logs and the key; an older version let others in."""
+    """Make Prefect's folder private: it contains parameters, logs and the key; an older version left it readable."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         is_prefects = any(path for pattern in _PREFECTS for path in home.glob(pattern))
         if home.stat().st_mode & stat.S_ISVTX or (any(home.iterdir()) and not is_prefects):
             raise UpError(
-                f"PREFECT_HOME must be a folder for Prefect alone, got {home}, which holds other things; name another"
+                f"PREFECT_HOME must be a folder for Prefect only, got {home}, which contains other files; name another"
             )
         home.chmod(0o700)
-        (home / "storage").mkdir(mode=0o700, exist_ok=True)  # what a worker's runs keep there
+        (home / "storage").mkdir(mode=0o700, exist_ok=True)  # results of a worker's runs
         for path in (path for pattern in _PREFECTS for path in home.glob(pattern)):
             if path.is_file() and not path.is_symlink():
                 path.chmod(path.stat().st_mode & 0o700)
@@ -173,31 +173,31 @@ def _keep_to_owner(home: Path) -> None:
 
 
 def _check_free(port: str, name: str) -> None:
-    """Refuse a port that is taken: another server's health would be taken for ours.  name: where it is set."""
+    """Refuse a port in use: another server would pass our health check.  name: the setting."""
     if not port.isdigit() or not 0 < int(port) < 65_536:
         raise UpError(f"{name} must be a port between 1 and 65535, got {port!r}")
     with socket.socket() as probe:
         if probe.connect_ex((HOST, int(port))) == 0:
-            raise UpError(f"port {port} is taken; stop what runs there, or set {name} to another one")
+            raise UpError(f"port {port} is in use; stop the program that uses it, or set {name} to another port")
 
 
 class _Service:
-    """What `python -m` runs beside us and is started again when it ends by itself; what it says goes to a file.
+    """A `python -m` process that is restarted when it stops; its output goes to a file.
 
-    It has a session of its own, so that Ctrl-C reaches us first and order is kept.
+    It has its own session, so that Ctrl-C reaches `ldpflow up` only, which stops the services in order.
     """
 
     def __init__(self, name: str, command: str, environment: Mapping[str, str], *, umask: int = _UMASK) -> None:
         self.log = Path(environment["PREFECT_HOME"]) / f"{name}.log"
         self.name, self._command, self._environment, self._umask = name, command, dict(environment), umask
         self._starts: list[float] = []
-        self._due: float | None = None  # when it is started again, once it has ended
+        self._due: float | None = None  # when it is restarted, once it has stopped
 
     def __enter__(self) -> _Service:
         self._starts.append(time.monotonic())
         self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(self.log, "ab", opener=_for_owner) as log:
-            self._said = log.tell()
+            self._log_start = log.tell()
             self._process = subprocess.Popen(
                 [sys.executable, "-m", *shlex.split(self._command)],
                 env=self._environment,
@@ -224,15 +224,15 @@ class _Service:
         return self._process.poll()
 
     def last_words(self) -> str:
-        """Why it ended, as it said in a line of ours since it was started; '' where it did not."""
+        """The last error message in its log since its start, '' without one."""
         with open(self.log, "rb") as log:
-            log.seek(self._said)
+            log.seek(self._log_start)
             lines = log.read().decode(errors="replace").splitlines()
-        last = next((line for line in reversed(lines) if line.startswith(_REFUSES)), "")
+        last = next((line for line in reversed(lines) if line.startswith(_ERRORS)), "")
         return "".join(mark for mark in last if mark.isprintable()).partition(": ")[2].rstrip(".")
 
     def keep_up(self) -> None:
-        """Start it again if it has ended: at once, but after a pause where it ends again and again."""
+        """Restart it if it has stopped: at once, or after a pause if it stops repeatedly."""
         if self.status is None:
             return
         now = time.monotonic()
@@ -252,14 +252,14 @@ class _Service:
 
 
 def _ends_with_us(us: int) -> Callable[[], None]:
-    """Return what lets a process be told to end when we do, however that is; on Linux, elsewhere it goes on."""
+    """Return the function that makes a child process stop when its parent dies; on Linux only."""
     if not sys.platform.startswith("linux"):
         return lambda: None
     prctl = ctypes.CDLL(None).prctl
 
     def settle() -> None:
         prctl(_PARENT_DEATH, signal.SIGTERM)
-        if os.getppid() != us:  # we ended before that
+        if os.getppid() != us:  # the parent has died already
             os._exit(1)
 
     return settle
@@ -270,7 +270,7 @@ def _for_owner(path: str, flags: int) -> int:
 
 
 def _python(command: str, environment: Mapping[str, str]) -> str:
-    """Run `python -m` something to its end and return what it said."""
+    """Run a `python -m` command to its end and return its output."""
     done = subprocess.run(
         [sys.executable, "-m", *command.split()],
         env=dict(environment),
@@ -279,11 +279,11 @@ def _python(command: str, environment: Mapping[str, str]) -> str:
         umask=_UMASK,
     )
     if done.returncode:
-        lines = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["nothing was said"]
+        lines = (done.stderr.strip() or done.stdout.strip()).splitlines() or ["no output"]
         last = lines[-1].strip()
-        if last.startswith(_SAID):
-            raise UpError(last.removeprefix(_SAID))
-        raise UpError(f"`python -m {command}` failed: {last}; run it by hand to see everything")
+        if last.startswith(_ERROR):
+            raise UpError(last.removeprefix(_ERROR))
+        raise UpError(f"`python -m {command}` failed: {last}; run it by hand to see the whole output")
     return done.stdout.strip()
 
 
@@ -311,7 +311,7 @@ def _wait_until(is_ready: Callable[[], bool], service: _Service) -> None:
     while time.monotonic() < deadline:
         if service.status is not None:
             reason = service.last_words()
-            why = f": {reason}" if reason else f"; {service.log} says why"
+            why = f": {reason}" if reason else f"; see {service.log}"
             raise UpError(f"the {service.name} ended at once with status {service.status}{why}")
         if is_ready():
             return

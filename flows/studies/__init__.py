@@ -1,6 +1,6 @@
-"""The flows of studies, made of one body: rows of `benchmarks`, pictures, the aims, and a page of them in Prefect's UI.
+"""The flows of studies, built from one function: rows of `benchmarks`, pictures, the aims, and a page in Prefect's UI.
 
-A retried or repeated run goes on where it was.
+A retried or repeated run continues where it stopped.
 
 Modules:
     settings: parameters of the flows of studies
@@ -26,10 +26,10 @@ from .settings import BenchmarkSettings, CoverageSettings, ReproduceSettings, St
 
 @stage("measure", seconds=24 * 3600)
 def measure(settings: StudySettings, begun: datetime | None) -> None:
-    """Measure and land every piece that the study lacks, and show how far it is."""
+    """Measure and land the missing pieces of the study, and show the progress."""
     study, logger = settings.study, get_run_logger()
-    told = f"study begun {begun:%Y-%m-%d %H:%M}" if begun else study.title
-    artifact = create_progress_artifact(0.0, key=key(study.name, "progress"), description=told)
+    description = f"study started {begun:%Y-%m-%d %H:%M}" if begun else study.title
+    artifact = create_progress_artifact(0.0, key=key(study.name, "progress"), description=description)
     workers = getattr(settings, "workers", 1)
     for done, total in study.run(settings.warehouse, workers, again=settings.again, begun=begun):
         update(artifact, 100 * done / total if total else 100.0)
@@ -70,7 +70,7 @@ def _show_page(pictures: Mapping[str, Path], key: str, title: str, *parts: str) 
 def _whole(
     form: type[StudySettings], name: str, title: str, *, hours: float, afresh: bool = False, apart: bool = False
 ) -> Any:
-    """The flow of a study; afresh: a scheduled run begins a study of its own, which its retries go on with."""
+    """The flow of a study; afresh: a scheduled run starts a new study, which its retries continue."""
 
     def body(settings: StudySettings = form()) -> None:  # noqa: B008 - frozen
         measure(settings, runtime.flow_run.scheduled_start_time if afresh else None)
@@ -80,11 +80,13 @@ def _whole(
         return f"{form.kind.name}-{scheduled_day()}" if afresh else form.kind.name
 
     body.__name__ = body.__qualname__ = name
-    body.__doc__ = f"{title}: measure what the study lacks, draw it, and show it in the UI."
-    body.__annotations__ = {"settings": form, "return": None}  # Prefect makes the form of it
+    body.__doc__ = f"{title}: measure the missing pieces, draw them, and show them in the UI."
+    body.__annotations__ = {"settings": form, "return": None}  # Prefect builds the form from it
     return whole(name, hours=hours, run_name=run_name)(body)
 
 
-benchmark = _whole(BenchmarkSettings, "benchmark", "Accuracy beside the best peer in hindsight", hours=48, afresh=True)
+benchmark = _whole(
+    BenchmarkSettings, "benchmark", "Accuracy compared with the best peer in hindsight", hours=48, afresh=True
+)
 coverage = _whole(CoverageSettings, "coverage", "Coverage of nominal 95 % intervals", hours=96)
 reproduce = _whole(ReproduceSettings, "reproduce", "Tables and figures of the documents", hours=16, apart=True)

@@ -1,4 +1,4 @@
-"""What the flows of studies can be told: forms made of the studies' declarations, which offer the names that these have."""
+"""Parameters of the flows of studies: forms built from the options that the studies declare."""
 
 from __future__ import annotations
 
@@ -20,30 +20,29 @@ from ..settings import FORM
 
 
 class StudySettings(BaseModel):
-    """What is measured, and where it lands."""
+    """The measurement, and its warehouse and pictures."""
 
     model_config = FORM
     kind: ClassVar[type[Study]]
 
-    again: bool = Field(False, description="Measure anew what the warehouse has.")
-    warehouse: Path = Field(warehouse_of(DEFAULT_DATA), description="The DuckDB file the rows land in.")
+    again: bool = Field(False, description="Repeat measurements that the warehouse already has.")
+    warehouse: Path = Field(warehouse_of(DEFAULT_DATA), description="DuckDB file in which the rows land.")
     figures: Path = Field(DEFAULT_DATA / "figures", description="Folder of the pictures.")
 
     @property
     def study(self) -> Study:
-        """What is asked."""
-        asked = {name: _plain(getattr(self, name), option) for name, option in options(self.kind).items()}
-        return self.kind(**asked)
+        """The study with these options."""
+        return self.kind(**{name: _plain(getattr(self, name), option) for name, option in options(self.kind).items()})
 
 
-def _plain(given: Any, option: Option) -> Any:
+def _plain(value: Any, option: Option) -> Any:
     if not option.is_list:
-        return given
-    return tuple(option.kind(**entry.model_dump()) if isinstance(entry, BaseModel) else entry for entry in given)
+        return value
+    return tuple(option.kind(**entry.model_dump()) if isinstance(entry, BaseModel) else entry for entry in value)
 
 
 def _field(option: Option) -> tuple[Any, Any]:
-    """A field's type and default, as pydantic has them."""
+    """The type and default of a field, for pydantic."""
     kind: Any = option.kind
     if is_dataclass(kind):
         kind = Place
@@ -68,20 +67,20 @@ Place = create_model(
 
 
 def form_of(kind: type[Study], name: str) -> type[StudySettings]:
-    """Return the form of a study: its fields, and where it lands."""
+    """Return the form of a study."""
     fields: Any = {name: _field(option) for name, option in options(kind).items()}
     if kind.is_parallel:
         fields["workers"] = (int, Field(2, ge=1, le=64, description="Processes that measure at the same time."))
     fields["figures"] = (Path, Field(DEFAULT_DATA / "figures" / kind.name, description="Folder of the pictures."))
-    made = create_model(
+    model = create_model(
         name,
         __base__=StudySettings,
-        __doc__=f"What is asked of the study {kind.name}, and where it lands.",
+        __doc__=f"Options of the study {kind.name}, and its warehouse and pictures.",
         __module__=__name__,
         **fields,
     )
-    made.kind = kind
-    return made
+    model.kind = kind
+    return model
 
 
 BenchmarkSettings = form_of(Accuracy, "BenchmarkSettings")

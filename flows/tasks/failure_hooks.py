@@ -1,4 +1,4 @@
-"""What happens when a flow ends badly: it is landed as failed, and its page says what happened and what to do."""
+"""Hooks of flows that fail: land the failure, and show a page with what happened and what to do."""
 
 from __future__ import annotations
 
@@ -23,49 +23,49 @@ from ..settings import NamedRound
 from . import permitted_folders
 from .parameters import merged
 
-_CANCELLED = "Somebody cancelled it, or stopped its process. **Press Retry** to go on where it was."
+_CANCELLED = "Somebody cancelled it, or stopped its process. **Press Retry** to continue from the finished shards."
 _REFUSED = (
-    "It was refused on purpose, and would be refused again. **Correct what the message names, then press Retry**; where a"
-    " parameter must change, start the deployment again with the right one."
+    "ldpflow refused the input, and would refuse it again. **Correct what the message names, then press Retry**; to change a"
+    " parameter, start the deployment again with the new value."
 )
 _LOCKED = (
-    "Another program is writing the warehouse. **Press Retry** when it has ended; what is finished is not done again."
+    "Another program is writing the warehouse. **Press Retry** when it has finished; finished steps are not repeated."
 )
 _FULL = (
-    "The disk is full. **Make room**, with the flow `cleanup` or by hand, **and press Retry** to go on where it was; no file"
-    " was left half written."
+    "The disk is full. **Free space**, with the flow `cleanup` or by hand, **and press Retry** to continue; no file is"
+    " incomplete."
 )
 _TIMED_OUT = (
-    "It took longer than it may: a machine that is too busy, or more clients than it was made for. **Press Retry** to go on"
-    " where it was; if it happens again, run it where there is more room."
+    "It exceeded its time limit: the machine was too busy, or there were more clients than planned. **Press Retry** to"
+    " continue; if this happens again, use a faster machine."
 )
 _CRASHED = (
-    "Its process ended without a word: killed, out of memory, or its machine went down. It begins again by itself where it was,"
-    " twice at most; after that look at the machine's memory and disk and **press Retry**."
+    "Its process died: killed, out of memory, or the machine went down. It restarts automatically from the finished shards,"
+    " at most twice; after that check the machine's memory and disk and **press Retry**."
 )
 _UNEXPECTED = (
-    "Every task was tried four times. **Remove the cause** (a full disk, a file that is gone, a server that does not answer)"
-    " **and press Retry.** If nothing is wrong with the machine, this is a bug: the log has the traceback to report."
+    "Every task was tried four times. **Remove the cause** (a full disk, a missing file, a server that does not answer)"
+    " **and press Retry.** If the machine has no problem, this is a bug: report the traceback in the log."
 )
 
 
-def tell_failure(flow: Any, flow_run: Any, state: Any) -> None:
-    """Land that a run failed, crashed or was cancelled, and say what to do, in its log and on a page of its own.
+def report_failure(flow: Any, flow_run: Any, state: Any) -> None:
+    """Land the failure of a run that failed, crashed or was cancelled, and show what to do in its log and on a page.
 
-    A run that never got a folder has nothing to land.  The arguments' names are Prefect's: a worker passes them by name.
+    A run without a folder has nothing to land.  Prefect requires these argument names: a worker passes them by name.
     """
     logger = flow_run_logger(flow_run, flow)
     run = run_of(str(flow_run.id), merged(flow_run.parameters))
-    standing = "Nothing was started, so nothing was landed and nobody's privacy was spent."
+    results = "No step has started: nothing has landed, and no epsilon was spent."
     if run is not None:
-        standing = _land(run)
+        results = _land(run)
     what_to_do = advice(state)
-    logger.error("%s %s", what_to_do.replace("**", ""), standing.replace("`", ""))
-    page = [f"# {flow_run.name}: {state.name}", f"> {plain(state.message or 'No message was left.')}", "## What to do"]
-    page += [what_to_do, "## What there is", standing]
+    logger.error("%s %s", what_to_do.replace("**", ""), results.replace("`", ""))
+    page = [f"# {flow_run.name}: {state.name}", f"> {plain(state.message or 'No message.')}", "## What to do"]
+    page += [what_to_do, "## What remains", results]
     server = f"PREFECT_API_URL={PREFECT_API_URL.value()} " if PREFECT_API_URL.value() else ""
     page += [f"From a terminal: `{server}prefect flow-run retry {flow_run.id}`"]
-    with get_client(sync_client=True) as client:  # a worker that tells of a crash is in no run
+    with get_client(sync_client=True) as client:  # a worker reports a crash outside the run
         client.create_artifact(
             ArtifactCreate(
                 key=f"{flow.name}-failure",
@@ -78,9 +78,9 @@ def tell_failure(flow: Any, flow_run: Any, state: Any) -> None:
 
 
 def run_of(flow_run_id: str, settings: dict[str, Any]) -> Run | None:
-    """Return the run that a flow's run prepared, or that of the collected round it was told; None without one.
+    """Return the run that a flow run prepared, or that of the collected round in its parameters; None without one.
 
-    There is none where runs may not look, either.
+    Runs outside the permitted folders are not returned.
     """
     try:
         data = wire.location(settings.get("data", DEFAULT_DATA))
@@ -97,21 +97,19 @@ def run_of(flow_run_id: str, settings: dict[str, Any]) -> Run | None:
 
 
 def _land(run: Run) -> str:
-    """Land the failure and say what stands."""
+    """Land the failure and return a description of what remains."""
     plan = run.plan
-    standing = (
-        f"Round {plan.round}, run `{plan.run_id}`: what is finished stands in `{run.folder}`, and is not done again."
-    )
+    results = f"Round {plan.round}, run `{plan.run_id}`: finished steps are in `{run.folder}`, and are not repeated."
     try:
         permitted_folders.check(run)
         land_failure(run)
     except DPCoreError as error:
-        return f"{standing} That it failed could not be written to the warehouse: {error}"
-    return f"{standing} In `{plan.warehouse}` the run is recorded as failed, unless it had landed before; its rows then stand."
+        return f"{results} The failure could not be written to the warehouse: {error}"
+    return f"{results} `{plan.warehouse}` records the run as failed, unless it had landed before; then its rows remain."
 
 
 def advice(state: Any) -> str:
-    """Return what to do about the state in which a run ended."""
+    """Return what to do about the final state of a run."""
     error = getattr(state.data, "result", state.data)
     if state.is_cancelled() or state.is_cancelling():
         return _CANCELLED

@@ -1,7 +1,7 @@
 """Parameters of flows: each option of a flow's form is one, so that Prefect replaces one and keeps the others.
 
-Until 0.2 a flow had a single parameter `settings` with the whole form, which Prefect replaces as one.  It is still accepted, in
-Python as a form and elsewhere as an object; what it contains takes precedence.
+Until 0.2 a flow had a single parameter `settings` with the whole form, which Prefect replaces as a whole.  It is still
+accepted, in Python as a form and elsewhere as an object; its values take precedence.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pydantic.fields import FieldInfo
 from dpcore.errors import SchemeError
 
 OLDER = "settings"
-_DESCRIPTION = "All parameters in one object, as in older versions; what it contains takes precedence over the others."
+_DESCRIPTION = "All parameters in one object, as in older versions; its values take precedence over the others."
 
 
 def flat(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that takes each field of a form by its name, of one that takes the form as `settings`."""
+    """Return the function with each field of its form `settings` as a parameter of its own."""
     form, defaults = _form(function)
 
     @wraps(function)
@@ -39,7 +39,7 @@ def flat(function: Callable[..., Any]) -> Callable[..., Any]:
     ]
     older = inspect.Parameter(OLDER, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Any)
     called.__signature__ = inspect.Signature([older, *own])  # type: ignore[attr-defined]
-    called.__annotations__ = {each.name: each.annotation for each in (older, *own)}
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in (older, *own)}
     # Prefect reads the descriptions for its form.
     lines = [f"    {name}: {field.description}" for name, field in form.model_fields.items()]
     called.__doc__ = "\n".join([inspect.getdoc(function) or "", "", "Args:", *lines, f"    {OLDER}: {_DESCRIPTION}"])
@@ -63,7 +63,7 @@ def _type(field: FieldInfo) -> Any:
 
 
 def complete(flow: Any, function: Callable[..., Any]) -> Any:
-    """Return the flow with what its form in the UI needs: which parameters are required, and `settings` at the end."""
+    """Return the flow with the details of its form in the UI: the required parameters, and `settings` at the end."""
     form, _ = _form(function)
     schema = flow.parameters
     schema.required = _required(form)
@@ -74,7 +74,7 @@ def complete(flow: Any, function: Callable[..., Any]) -> Any:
 
 
 def filled(form: type[BaseModel], parameters: Mapping[str, Any]) -> BaseModel:
-    """Return the form of a flow with its parameters; raises SchemeError, in one line, where it refuses them."""
+    """Return the form of a flow with its parameters; raises SchemeError, in one line, if they are invalid."""
     required = _required(form)
     stated = {name: value for name, value in merged(parameters).items() if value is not None or name not in required}
     try:
@@ -84,15 +84,15 @@ def filled(form: type[BaseModel], parameters: Mapping[str, Any]) -> BaseModel:
 
 
 def refusal(error: ValidationError) -> str:
-    """Return in one line what a form refuses first."""
+    """Return the first error of a form, in one line."""
     first = error.errors()[0]
-    if not first["loc"]:  # of parameters that do not go together
+    if not first["loc"]:  # incompatible parameters
         return str(first["msg"])
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}, got {first['input']!r}"
 
 
 def merged(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a flow's run with those of `settings` in their places."""
+    """Return the parameters of a flow run, with the values of `settings` in place of the others."""
     older = parameters.get(OLDER) or {}
     older = older.model_dump() if isinstance(older, BaseModel) else dict(older)
     return {name: value for name, value in parameters.items() if name != OLDER} | older

@@ -1,11 +1,10 @@
-"""What a run may read and write: the folders that the operator named, whatever a form, a plan or a link says.
+"""Folders that a run may read and write: those that the operator names, for every path in a form, a plan or a link.
 
-LDPFLOW_FOLDERS names them, separated by commas: folders of the worker's machine, and beginnings of URLs.  By default they are
-those that the project's file says, and without one `data` of the checkout.  Every flow and every task looks at the paths in its
-arguments before it begins, with links and `..` resolved, so that neither a request without a form nor a link that was turned
-between two tasks leads elsewhere.
+LDPFLOW_FOLDERS lists them, separated by commas: folders on the worker's machine, and URL prefixes.  The default is the folders
+of the project's file, or `data` of the checkout.  Every flow and every task checks the paths in its arguments before it starts,
+with links and `..` resolved.  So neither a request without a form nor a link changed between two tasks leads outside.
 
-It holds against what can be asked of our flows.  Whoever has the server's key may also give the worker other code to run.
+This limits the parameters of our flows.  Anyone who has the server's key can also make the worker run other code.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ from ..services.environment import FOLDERS as SETTING
 
 DEFAULT = "data"
 _URL = re.compile(r"([a-z][a-z0-9+]+):/+(.*)")  # as `dpcore.wire.location` reads it; `Path` makes one slash of the two
-_named: list[Path] = []  # by this process's own command line
+_named: list[Path] = []  # on this process's command line
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def guarded(function: F) -> F:
-    """Return the function of a flow or task that looks at the paths in its arguments first."""
-    signature = inspect.signature(function, eval_str=True)  # Prefect reads it, too, where the names mean nothing
+    """Return the function of a flow or task with a check of the paths in its arguments."""
+    signature = inspect.signature(function, eval_str=True)  # Prefect reads it, too, without access to the names
 
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
@@ -52,12 +51,12 @@ def guarded(function: F) -> F:
 
 
 def name(*paths: Path | None) -> None:
-    """Let this process use these, too: they stand on its own command line, which nobody but its operator writes."""
+    """Permit these paths as well: they are on this process's command line, which only its operator writes."""
     _named.extend(path for path in paths if path is not None)
 
 
 def check(value: Any) -> None:
-    """Raise DPCoreError for a path that is not in a named folder: a path itself, or any in a form, list, mapping or run."""
+    """Raise DPCoreError for a path outside the permitted folders, also in a form, list, mapping or run."""
     if isinstance(value, BaseModel):
         for field in type(value).model_fields:
             check(getattr(value, field))
@@ -69,12 +68,12 @@ def check(value: Any) -> None:
             check(part)
     elif isinstance(value, Run):
         _check_run(value)
-    elif isinstance(value, Path) or hasattr(value, "protocol"):  # the latter are URLs, which are no `Path`
+    elif isinstance(value, Path) or hasattr(value, "protocol"):  # the latter are URLs
         _check_path(value)
 
 
 def _check_run(run: Run) -> None:
-    """A run's folder, what its plan names, and where the reports are that it counts."""
+    """Check a run's folder, the paths of its plan, and the folders of the reports that it counts."""
     plan = run.plan
     check(run.folder)
     check([Path(path) for path in (plan.scheme_file, plan.input, plan.warehouse, plan.figures) if path])
@@ -89,16 +88,16 @@ def _check_path(path: Any) -> None:
         return
     with os.scandir(real) as entries:
         links = [entry.path for entry in entries if entry.is_symlink()]
-    for link in links:  # a file of reports or a scheme would be read through it
+    for link in links:  # a report file or a scheme would be read through it
         _require(link, os.path.realpath(link), allowed)
 
 
 def _require(path: Any, real: str, allowed: list[str]) -> None:
     if any(_is_in(real, folder) for folder in allowed):
         return
-    really = "" if real == str(path) else f", which is {real}"
+    target = "" if real == str(path) else f", which is {real}"
     raise DPCoreError(
-        f"runs may use what is in {', '.join(allowed)}, got {path}{really}; move it there, or name its folder in {SETTING}"
+        f"runs may only use {', '.join(allowed)}, got {path}{target}; move it there, or name its folder in {SETTING}"
     )
 
 
@@ -110,7 +109,7 @@ def _folders() -> list[Path]:
 
 
 def _resolved(path: Any) -> str:
-    """Where a path leads, without links and `..`; of a URL the URL, of a URL of this machine the path."""
+    """The path without links and `..`; a URL stays a URL, a file URL becomes its path."""
     url = _URL.fullmatch(str(path))
     if url is None:
         return os.path.realpath(path)

@@ -2,9 +2,9 @@
 
 Rule 1.  A task may run twice.  Files appear whole or not at all and a finished shard is kept, so a retry neither counts a
 client twice nor spends its budget twice.
-Rule 2.  What dpcore refuses on purpose (DPCoreError) would be refused again, so it is never retried.
+Rule 2.  A DPCoreError would occur again, so it is never retried.
 Rule 3.  Nothing is cached beyond the files: a cached result could outlive the scheme it was made under.
-Rule 4.  Flows and tasks use the folders that the operator named, and look at each path in their arguments for that.
+Rule 4.  Flows and tasks use only the folders that the operator named, and check each path in their arguments.
 """
 
 from __future__ import annotations
@@ -27,18 +27,20 @@ from dpcore.rounds.defaults import DEFAULT_SCHEME
 from dpcore.rounds.round_names import round_of
 from dpcore.rounds.run import Run
 
-from .failure_hooks import tell_failure
+from .failure_hooks import report_failure
 from .parameters import complete, flat, merged
 from .permitted_folders import guarded
 from .task_runner import task_runner
 
-TAG = "ldpflow"  # of every run: what automations watch
-WRITES = 1800  # seconds that a task may take which writes the warehouse: it waits for others, ten minutes each time
-_LINES = 10  # of progress in the log, however many batches there are
+TAG = "ldpflow"  # of every run; automations select runs by it
+WRITES = (
+    1800  # time limit in seconds of tasks that write the warehouse, where they wait for others, ten minutes each time
+)
+_LINES = 10  # of progress in the log, for any number of batches
 
 
-def _said(record: logging.LogRecord) -> bool:
-    """Put what dpcore says in a run, such as for whom it waits, into the run's own log; return whether it was said in none."""
+def _to_run_log(record: logging.LogRecord) -> bool:
+    """Move a message of dpcore, such as which process it waits for, to the run's log; return whether there is no run."""
     try:
         logger = get_run_logger()
     except MissingContextError:
@@ -47,21 +49,21 @@ def _said(record: logging.LogRecord) -> bool:
     return False
 
 
-logging.getLogger("ldpflow").addFilter(_said)
+logging.getLogger("ldpflow").addFilter(_to_run_log)
 
 
 def is_transient(_task: Any, _run: Any, state: Any) -> bool:
-    """Return whether a failed task may succeed when it is run again."""
+    """Return whether a failed task may succeed if it runs again."""
     return not isinstance(state.data, DPCoreError)
 
 
 def stage(
     name: str, *, seconds: float | None = 600, run_name: str | None = None
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Return the decorator of a round's task: three retries after about 1, 2 and 4 s, a time limit, and names to read.
+    """Return the decorator of a round's task: three retries after about 1, 2 and 4 s, a time limit, and names.
 
-    seconds: one attempt's limit, some hundred times what it takes; None for shards, whose threads no limit can stop.
-    run_name: what the UI calls a run; a format of the task's arguments, such as "{run.folder.name}".
+    seconds: time limit of an attempt, about a hundred times its duration; None for shards, whose threads no limit can stop.
+    run_name: name of a run in the UI; a format of the task's arguments, such as "{run.folder.name}".
     """
     decorator = task(
         name=name,
@@ -81,25 +83,25 @@ def stage(
 def whole(
     name: str, *, hours: float, run_name: str | Callable[[], str] | None = None
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Return the decorator of a flow: a time limit, threads for its tasks, and hooks that tell how it ended badly.
+    """Return the decorator of a flow: a time limit, threads for its tasks, and hooks for failures.
 
-    run_name: what the UI calls a run; its name and the day it was scheduled for where nothing is said.
-    A flow is not retried by itself: its tasks were, and what they finished is kept for whoever presses Retry.
+    run_name: name of a run in the UI; default: the flow's name and the day for which it was scheduled.
+    A flow is not retried automatically: its tasks were, and their results are kept for a manual retry.
     """
     decorator = flow(
         name=name,
         flow_run_name=run_name or (lambda: f"{name}-{scheduled_day()}"),
         timeout_seconds=hours * 3600,
         task_runner=task_runner(),
-        on_failure=[tell_failure],
-        on_crashed=[tell_failure],
-        on_cancellation=[tell_failure],
+        on_failure=[report_failure],
+        on_crashed=[report_failure],
+        on_cancellation=[report_failure],
     )
     return lambda function: complete(decorator(flat(guarded(function))), function)
 
 
 def run_name() -> str:
-    """Return what the UI calls a flow's run: the scheme and the round."""
+    """Return the name of a flow run in the UI: the scheme and the round."""
     parameters = merged(runtime.flow_run.parameters)
     scheme = Path(parameters.get("scheme") or DEFAULT_SCHEME)
     options = {name: parameters.get(name) for name in ("clients", "seed", "records", "reports")}
@@ -108,12 +110,12 @@ def run_name() -> str:
 
 
 def scheduled_day() -> str:
-    """Return the day a flow was scheduled for, UTC."""
+    """Return the day for which a flow was scheduled, UTC."""
     return runtime.flow_run.scheduled_start_time.strftime("%Y-%m-%d")
 
 
 def flow_run_id() -> str | None:
-    """Return the id by which Prefect knows the flow's run, None outside one."""
+    """Return Prefect's id of the flow run, None outside a run."""
     identifier = runtime.flow_run.id
     return None if identifier is None else str(identifier)
 
@@ -121,15 +123,15 @@ def flow_run_id() -> str | None:
 def key(*words: str) -> str:
     """Return an artifact's key, for which Prefect allows lower-case letters, digits and dashes.
 
-    Names that differ in a dash for a _ alone have one key, under which Prefect shows whichever came last, and its history both.
+    Names that differ only in - and _ have the same key: Prefect shows the newest, and its history contains both.
     """
     return re.sub("[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
 
 
 def follow(run: Run, **phases: Sequence[PrefectFuture[Any]]) -> None:
-    """Wait for the tasks of each phase and show how far they are; the first error ends the waiting and goes on.
+    """Wait for the tasks of each phase and show their progress; raises the first error.
 
-    phases: what is being done -> its tasks, in the order they are done.
+    phases: name of a phase -> its tasks, in order.
     """
     logger = get_run_logger()
     total = sum(len(futures) for futures in phases.values())

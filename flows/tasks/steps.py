@@ -1,4 +1,4 @@
-"""The steps of a round as Prefect's tasks, and the hands that carry them out in the order of `dpcore.rounds.steps.sequence`."""
+"""The steps of a round as Prefect tasks, and the executor that runs them in the order of `dpcore.rounds.steps.sequence`."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from dpcore.rounds.steps import aggregation, estimation, landing, minimum_client
 from ..settings import CollectSettings, NamedRound, RoundSettings
 from . import permitted_folders
 from .stage import WRITES, flow_run_id, follow, scheduled_day, stage
-from .task_runner import BATCHES, batches, each, flat
+from .task_runner import BATCHES, batches, flat, map_items
 
 
 def turn(settings: RoundSettings | CollectSettings) -> AbstractContextManager[None]:
-    """Return the turn of the round that `prepare` prepares: until its end nobody else carries it out, by flow or command."""
-    return round_lock.turn(settings.scheme, _self(), **_told(settings))
+    """Return the lock of the round that `prepare` prepares: no other flow or command runs it meanwhile."""
+    return round_lock.turn(settings.scheme, _self(), **_options(settings))
 
 
 def turn_of(run: Run) -> AbstractContextManager[None]:
-    """Return the turn of a run that was found."""
-    permitted_folders.check(run)  # before anything is made beside the warehouse that it names
+    """Return the lock of a run."""
+    permitted_folders.check(run)  # before a file is created next to its warehouse
     return round_lock.turn_of(run, _self())
 
 
@@ -35,16 +35,16 @@ def _self() -> str:
     return f"{runtime.flow_run.flow_name} {runtime.flow_run.name}"
 
 
-def _told(settings: RoundSettings | CollectSettings) -> dict[str, Any]:
-    """The round defaults to the day the run was scheduled for, so that a late or repeated run belongs to its own day."""
+def _options(settings: RoundSettings | CollectSettings) -> dict[str, Any]:
+    """Options of a round.  Its name defaults to the day for which the run was scheduled, also for a late or repeated run."""
     own = {"round_": settings.round, "day": scheduled_day()}
     return {**own, **settings.model_dump(exclude={"scheme", "round"})}
 
 
 @stage("prepare", seconds=WRITES)
 def prepare(settings: RoundSettings | CollectSettings) -> Run:
-    """Check everything that can be checked before work starts, and return the run."""
-    return preparation.prepare(settings.scheme, flow_run_id=flow_run_id(), **_told(settings))
+    """Check the options before work starts, and return the run."""
+    return preparation.prepare(settings.scheme, flow_run_id=flow_run_id(), **_options(settings))
 
 
 @stage("find", run_name="find-{settings.round}")
@@ -55,20 +55,20 @@ def find(settings: NamedRound) -> Run:
 
 @stage("privatize", run_name="privatize-{shards[0]:05d}", seconds=None)
 def privatize_batch(run: Run, shards: list[int]) -> list[Path]:
-    """Simulate the people of some shards, let each privatize its record, and return the files of their reports."""
-    return each(privatization.privatize_shard, run, shards)
+    """Simulate and privatize the records of some shards, and return the files of reports."""
+    return map_items(privatization.privatize_shard, run, shards)
 
 
 @stage("privatize-records", seconds=4 * 3600)
 def privatize_records(run: Run) -> list[Path]:
-    """Privatize a file of records, each once, and return the files of their reports."""
+    """Privatize each record of a file once, and return the files of reports."""
     return privatization.privatize_records(run)
 
 
 @stage("aggregate", run_name="aggregate-{reports[0].stem}", seconds=None)
 def aggregate_batch(run: Run, reports: list[Path]) -> list[Path]:
-    """Aggregate some files of reports, each by itself, and return the files of the aggregates."""
-    return each(aggregation.aggregate_file, run, reports)
+    """Aggregate some report files separately, and return the files of aggregates."""
+    return map_items(aggregation.aggregate_file, run, reports)
 
 
 @stage("merge", seconds=3600)
@@ -76,19 +76,19 @@ def merge(run: Run, parts: list[Path]) -> Path:
     """Merge the parts' aggregates, each once, as a tree of merges of 32, and return the file of the whole."""
     parts = sorted(set(parts))
     while len(parts) > BATCHES:
-        parts = each(aggregation.merge_some, run, batches(parts, size=BATCHES))
+        parts = map_items(aggregation.merge_some, run, batches(parts, size=BATCHES))
     return aggregation.merge(run, parts)
 
 
 @stage("count-clients")
 def reason(run: Run) -> str:
-    """Return why a round waits, '' where it has clients enough."""
+    """Return why a round is held back, '' if it has enough clients."""
     return minimum_clients.reason(run)
 
 
 @stage("wait", seconds=WRITES)
 def wait(run: Run) -> None:
-    """Land that a round waits."""
+    """Land the record that a round is held back."""
     minimum_clients.wait(run)
 
 
@@ -110,13 +110,13 @@ def draw(run: Run, compared: list[str]) -> list[Path]:
     return landing.draw(run, compared)
 
 
-# By the names of dpcore's functions; those of which there are many come with the word for what is done.
+# By the names of dpcore's functions; steps with many tasks have the text for their progress.
 _ONE = {task.fn.__name__: task for task in (privatize_records, merge, reason, wait, estimate, land, draw)}
-_EACH = {"privatize_shard": (privatize_batch, "privatized"), "aggregate_file": (aggregate_batch, "aggregated")}
+_BATCHES = {"privatize_shard": (privatize_batch, "privatized"), "aggregate_file": (aggregate_batch, "aggregated")}
 
 
 class Tasks:
-    """Hands that make every step a task; of pieces some together, which follow each other without waiting for the rest."""
+    """Executor that runs every step as a task; batches of items go through the steps without waiting for each other."""
 
     def one(self, step: Callable[..., Any], run: Run, *arguments: Any) -> Any:
         return _ONE[step.__name__](run, *arguments)
@@ -125,7 +125,7 @@ class Tasks:
         results: Any = batches(items)
         phases = {}
         for step in steps:
-            task, done = _EACH[step.__name__]
+            task, done = _BATCHES[step.__name__]
             phases[done] = results = task.map(unmapped(run), results)
         follow(run, **phases)
         return flat(results.result())

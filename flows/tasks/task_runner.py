@@ -1,10 +1,10 @@
-"""Where the shards of a round are computed: by threads of the flow's own process, or by the workers of a Dask cluster.
+"""Computation of the shards of a round: by threads of the flow's own process, or by workers of a Dask cluster.
 
-LDPFLOW_DASK says which.  Unset: two threads here.  `local:N`: N worker processes on this machine, which end with the flow.
-`tcp://HOST:PORT`: the scheduler of a cluster whose workers have this package and reach the round's `data`.
+LDPFLOW_DASK sets which.  Unset: two threads of this process.  `local:N`: N worker processes on this machine, which stop with
+the flow.  `tcp://HOST:PORT`: the scheduler of a cluster whose workers have this package and can read the round's `data`.
 
-One Prefect task carries a batch of shards and, on Dask, waits for their futures.  So workers need neither Prefect nor a way to
-its server, and a round has no more than some eighty tasks, however many its shards.
+One Prefect task computes a batch of shards or, with Dask, waits for their futures.  So workers need neither Prefect nor a
+connection to its server, and a round has at most about eighty tasks, for any number of shards.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ from dpcore.rounds.run import Run
 
 SETTING = "LDPFLOW_DASK"
 PATIENCE = 5  # seconds in which a scheduler must answer
-_FORGET = 60.0  # after so many seconds one that did not is asked again, and not by each of a round's tasks in turn
-BATCHES = 32  # of shards at most, each a task of Prefect, which costs some 20 ms: hundreds of clusters' cores stay busy
+_FORGET = 60.0  # seconds before a scheduler that did not answer is asked again, so that not every task of a round waits for it
+BATCHES = 32  # at most, each a Prefect task that costs about 20 ms: enough for hundreds of cores
 _LOCAL = re.compile(r"local:([1-9]\d*)")
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss)://\S+:\d+")
 _one_cluster = threading.Lock()
-_silent: dict[str, float] = {}  # address -> when it did not answer
+_silent: dict[str, float] = {}  # address -> time of the last failed connection
 
 T = TypeVar("T")
 
 
 def task_runner() -> ThreadPoolTaskRunner:
-    """Return the runner of a flow's tasks; on Dask its threads only wait, so that every batch may be under way."""
+    """Return the runner of a flow's tasks; with Dask its threads only wait, one for each batch."""
     return ThreadPoolTaskRunner(max_workers=BATCHES if os.environ.get(SETTING) else WORKERS)
 
 
 def batches(items: Sequence[T], size: int | None = None) -> list[list[T]]:
-    """Return the items in runs of one length, the last of which may be shorter: of `size`, or so that there are at most 32."""
+    """Return the items in batches of `size`, by default in at most 32 batches; the last may be shorter."""
     size = size or max(1, -(-len(items) // BATCHES))
     return [list(items[start : start + size]) for start in range(0, len(items), size)]
 
 
 def flat(parts: Sequence[Sequence[T]]) -> list[T]:
-    """Return what all batches made, in order."""
+    """Return the results of all batches, in order."""
     return [item for batch in parts for item in batch]
 
 
-def each(work: Callable[[Run, Any], T], run: Run, items: Sequence[Any]) -> list[T]:
-    """Return what `work` makes of each item, in order: one after another in this thread, or all at once on Dask."""
+def map_items(work: Callable[[Run, Any], T], run: Run, items: Sequence[Any]) -> list[T]:
+    """Return the result of `work` for each item, in order: computed one by one in this thread, or in parallel on Dask."""
     with _one_cluster:
         client = _connect(where())
     if client is None:
@@ -62,7 +62,7 @@ def each(work: Callable[[Run, Any], T], run: Run, items: Sequence[Any]) -> list[
 
 
 def disconnect() -> None:
-    """Let go of the cluster; a local one ends."""
+    """Disconnect from the cluster; a local one stops."""
     if client := _connect(where()):
         cluster = client.cluster
         client.close()
@@ -72,16 +72,18 @@ def disconnect() -> None:
 
 
 def where() -> str:
-    """Return the setting, '' for this process; raises DPCoreError where it is not one."""
+    """Return the setting, '' for this process; raises DPCoreError if it is invalid."""
     named = os.environ.get(SETTING, "")
     if named and not _LOCAL.fullmatch(named) and not _ADDRESS.fullmatch(named):
-        raise DPCoreError(f"{SETTING} is local:N, such as local:4, or a scheduler's tcp://HOST:PORT; got {named!r}")
+        raise DPCoreError(
+            f"{SETTING} must be local:N, such as local:4, or a scheduler's tcp://HOST:PORT, got {named!r}"
+        )
     return named
 
 
 @cache
 def _connect(named: str) -> Any:
-    """The client of a cluster, which this process keeps until it ends; None for this process itself."""
+    """The client of a cluster, kept until this process ends; None without a cluster."""
     if not named:
         return None
     try:
@@ -104,7 +106,7 @@ def _connect(named: str) -> Any:
         with suppress(OSError):
             clients.append(Client(named, set_as_default=False, timeout=PATIENCE))
 
-    # In a thread of its own: where something else listens, and says nothing, Dask's own patience has no end.
+    # In its own thread: Dask waits for ever if another program listens there and does not answer.
     asking = threading.Thread(target=connect, daemon=True)
     asking.start()
     asking.join(2 * PATIENCE)

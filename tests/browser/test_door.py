@@ -148,7 +148,7 @@ def test_a_run_keeps_to_the_named_folders_and_is_retried_as_its_page_says(
     taken = start(port, clients=1000, data=outside / "taken", round="taken")
     for run, path in ((linked, allowed / "people.csv"), (taken, outside / "taken")):
         assert ended(port, run)["type"] == "FAILED"
-        assert f"runs may use what is in {root / 'data'}, {allowed}, got {path}" in state(port, run)["message"]
+        assert f"runs may only use {root / 'data'}, {allowed}, got {path}" in state(port, run)["message"]
     assert sorted(path.name for path in outside.iterdir()) == ["people.csv"]
     assert not list(allowed.rglob("plan.json"))
 

@@ -51,7 +51,7 @@ def test_two_worker_processes_give_the_bits_of_threads(scheme_file: Path, by_com
     reports = privatize_batch.fn(run, list(privatization.shards(run)))
     whole = merge.fn(run, aggregate_batch.fn(run, reports))
     assert whole.read_bytes() == (by_command / "aggregate.parquet").read_bytes()
-    pids = task_runner.each(lambda run, item: os.getpid(), run, list(range(40)))
+    pids = task_runner.map_items(lambda run, item: os.getpid(), run, list(range(40)))
     assert len(set(pids)) == 2
     assert os.getpid() not in pids
 
@@ -67,7 +67,7 @@ def test_what_a_worker_refuses_is_refused_here_in_the_same_words(scheme_file: Pa
     run = run_of(scheme_file, tmp_path, clients=1000)
     privatization.privatize_shard(run, 0)
     with pytest.raises(InvalidReport, match=r"no reports at .*absent\.parquet"):
-        task_runner.each(aggregation.aggregate_file, run, [tmp_path / "absent.parquet"])
+        task_runner.map_items(aggregation.aggregate_file, run, [tmp_path / "absent.parquet"])
 
 
 @pytest.mark.slow
@@ -80,7 +80,7 @@ def test_a_scheduler_at_an_address_gives_the_same_bits_though_one_of_its_workers
         workers = [started(stack, "worker", address, "--nthreads", "1", "--no-dashboard") for _ in range(2)]
         monkeypatch.setenv(task_runner.SETTING, address)
         stack.callback(task_runner.disconnect)
-        pids = task_runner.each(lambda run, item: (time.sleep(0.1), os.getpid())[1], tmp_path, list(range(40)))
+        pids = task_runner.map_items(lambda run, item: (time.sleep(0.1), os.getpid())[1], tmp_path, list(range(40)))
         assert os.getpid() not in pids
         run = run_of(scheme_file, tmp_path)
         reports = privatize_batch.fn(run, list(privatization.shards(run)))
@@ -103,7 +103,7 @@ def test_a_scheduler_that_does_not_answer_is_named_with_what_to_do(
         with pytest.raises(
             DPCoreError, match=r"no Dask scheduler answers at tcp://.*; start it, or correct LDPFLOW_DASK"
         ):
-            task_runner.each(aggregation.aggregate_file, tmp_path, [tmp_path])
+            task_runner.map_items(aggregation.aggregate_file, tmp_path, [tmp_path])
     assert time.monotonic() - began < 10
 
 
@@ -145,6 +145,6 @@ def test_a_round_has_few_tasks_however_many_its_shards() -> None:
 def test_a_setting_that_is_none_is_told_in_one_line(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(task_runner.SETTING, wrong)
     with pytest.raises(
-        DPCoreError, match=r"LDPFLOW_DASK is local:N, such as local:4, or a scheduler's tcp://HOST:PORT"
+        DPCoreError, match=r"LDPFLOW_DASK must be local:N, such as local:4, or a scheduler's tcp://HOST:PORT"
     ):
-        task_runner.each(privatization.privatize_shard, Path(), [1])
+        task_runner.map_items(privatization.privatize_shard, Path(), [1])

@@ -46,13 +46,13 @@ def crons(there: Any) -> dict[str | None, tuple[str, str, bool]]:
 
 
 def test_what_was_set_stays_until_the_file_says_something_else(folder: Path, client: SyncPrefectClient) -> None:
-    assert set(ensure().values()) == {"made"}
+    assert set(ensure().values()) == {"created"}
     made = client.read_deployment_by_name(DAILY)
     assert made.parameters == Project.read().of_rounds()  # type: ignore[union-attr]
     assert crons(made) == {"daily-round": ("15 2 * * *", "UTC", True)}
     assert (made.path, made.entrypoint) == (str(folder), "ldpflow_flows.round.run_round")
     assert {each.name for each in client.read_deployments()} == ROUNDS
-    assert set(ensure().values()) == {"kept as it is set"}
+    assert set(ensure().values()) == {"unchanged"}
 
     [own] = made.schedules
     client.update_deployment_schedule(
@@ -61,20 +61,20 @@ def test_what_was_set_stays_until_the_file_says_something_else(folder: Path, cli
     client.create_deployment_schedules(made.id, [(CronSchedule(cron="2 2 * * *", timezone="UTC"), True)])
     told = {**made.parameters, "min_clients": 3}
     client.update_deployment(made.id, DeploymentUpdate(parameters=told, paused=True, entrypoint="old.code.run"))
-    assert set(ensure().values()) == {"kept as it is set"}
+    assert set(ensure().values()) == {"unchanged"}
     kept = client.read_deployment_by_name(DAILY)
     assert (kept.parameters, kept.paused, kept.entrypoint) == (told, True, made.entrypoint)
     assert crons(kept) == {"daily-round": ("1 1 * * *", "UTC", False), None: ("2 2 * * *", "UTC", True)}
 
     say(folder, 'schedule = "15 2 * * *" ', 'schedule = "30 4 * * 1" ')
     say(folder, 'time_zone = "UTC"', 'time_zone = "Europe/Berlin"')
-    assert {name for name, done in ensure().items() if done != "kept as it is set"} == {DAILY}
+    assert {name for name, done in ensure().items() if done != "unchanged"} == {DAILY}
     planned = client.read_deployment_by_name(DAILY)
     assert (planned.parameters, planned.paused) == (told, True)
     assert crons(planned) == {"daily-round": ("30 4 * * 1", "Europe/Berlin", False), None: ("2 2 * * *", "UTC", True)}
 
     say(folder, "min_clients = 50 ", "min_clients = 60 ")
-    assert ensure()[DAILY] == "set as ldpflow.toml says now"
+    assert ensure()[DAILY] == "updated from ldpflow.toml"
     assert client.read_deployment_by_name(DAILY).parameters["min_clients"] == 60
     assert crons(client.read_deployment_by_name(DAILY)) == crons(planned)
     say(folder, 'schedule = "30 4 * * 1" ', 'schedule = "" ')
@@ -89,7 +89,7 @@ def test_what_an_older_version_deployed_is_kept_and_known_from_then_on(folder: P
     ensure()
     there = client.read_deployment_by_name(DAILY)
     client.update_deployment(there.id, DeploymentUpdate(version="0f" * 16, parameters={"settings": {"seed": 5}}))
-    assert ensure()[DAILY] == "kept as it is set"
+    assert ensure()[DAILY] == "unchanged"
     kept = client.read_deployment_by_name(DAILY)
     assert kept.parameters == {"seed": 5}
     assert kept.version == there.version
@@ -107,12 +107,12 @@ def test_studies_are_deployed_without_a_project_and_deleted_from_one(folder: Pat
     checkout = deployments.deployments(None)
     assert {each.name for each in checkout} == {*ROUNDS, *STUDIES, "simulate"}
     assert {each.name for each in checkout if each.entry.get("paused")} == STUDIES
-    assert all(each.told == {} for each in checkout)
+    assert all(each.parameters == {} for each in checkout)
 
 
 def test_every_form_takes_what_a_project_says_of_it(folder: Path) -> None:
     for each in deployments.deployments(Project.read()):
-        for name, value in each.told.items():
+        for name, value in each.parameters.items():
             assert name in ("scheme", "schemes", "data", "reports", "min_clients"), (each.name, name, value)
 
 
@@ -120,10 +120,10 @@ def test_every_form_takes_what_a_project_says_of_it(folder: Path) -> None:
 def test_whoever_is_asked_it_can_be_said_again(folder: Path, client: SyncPrefectClient, whose: str) -> None:
     """The server looks at parameters of what is there."""
     say(folder, "min_clients = 50 ", f"{whose}\nmin_clients = 50 ")
-    assert set(ensure().values()) == {"made"}
-    assert set(ensure().values()) == {"kept as it is set"}
+    assert set(ensure().values()) == {"created"}
+    assert set(ensure().values()) == {"unchanged"}
     say(folder, whose, "")
-    assert ensure()["round/daily"] == "set as ldpflow.toml says now"
+    assert ensure()["round/daily"] == "updated from ldpflow.toml"
 
 
 def test_a_schedule_that_is_none_is_refused_in_one_line(folder: Path) -> None:
@@ -134,7 +134,11 @@ def test_a_schedule_that_is_none_is_refused_in_one_line(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("status", "said"),
-    [(401, "it asks for another key"), (404, "there is no Prefect; the address ends in /api"), (None, "answers at")],
+    [
+        (401, "it asks for another key"),
+        (404, "no Prefect server there; the address must end in /api"),
+        (None, "answers at"),
+    ],
 )
 def test_a_server_that_is_none_is_named_in_one_line(
     folder: Path, capsys: pytest.CaptureFixture[str], status: int | None, said: str

@@ -52,7 +52,7 @@ def test_the_address_is_in_the_profile_while_the_server_is_up(profiles: Path) ->
 
 def test_it_is_made_once_for_its_owner_alone(profiles: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert key.main() == 1
-    assert capsys.readouterr().err == "ldpflow: there is no key yet; `make up` makes one\n"
+    assert capsys.readouterr().err == "ldpflow: there is no key yet; `make up` creates one\n"
     made = key.ensure()
     user, _, secret = made.partition(":")
     assert (user, len(secret)) == ("ldpflow", 32)
@@ -103,7 +103,7 @@ def test_prefects_folder_is_its_owners(tmp_path: Path) -> None:
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     assert stat.S_IMODE((home / "prefect.db").stat().st_mode) == 0o600
     home.chmod(0o1777)
-    with pytest.raises(up.UpError, match="must be a folder for Prefect alone"):
+    with pytest.raises(up.UpError, match="must be a folder for Prefect only"):
         up._keep_to_owner(home)
 
 
@@ -121,7 +121,7 @@ def test_behind_a_proxy_its_name_and_pages_are_ours() -> None:
     proxy = "https://prefect.example.org"
     origins = ",".join(server.own_origins("4300", proxy))
     with temporary_settings({PREFECT_UI_URL: f"{proxy}/ui", PREFECT_SERVER_CORS_ALLOWED_ORIGINS: origins}):
-        app = server.behind_door(PlainTextResponse("in"))
+        app = server.filtered(PlainTextResponse("in"))
 
     async def ask(**headers: str) -> tuple[int, str]:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=proxy, headers=headers) as client:

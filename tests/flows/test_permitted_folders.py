@@ -26,7 +26,7 @@ from ldpflow_flows.tasks.steps import aggregate_batch, land, prepare
 from tests.helpers import warehouses
 from tests.helpers.flow_cases import FLOWS, TASKS
 
-REFUSED = "runs may use what is in "
+REFUSED = "runs may only use "
 GUARDED = [*FLOWS, *TASKS]
 REQUIRED = {"reports": Path("data"), "round": "2026-11-20", "first": date(2026, 11, 1), "last": date(2026, 11, 2)}
 
@@ -66,7 +66,7 @@ def test_where_nothing_is_named_the_projects_file_says_it(tmp_path: Path, monkey
     monkeypatch.delenv(permitted_folders.SETTING)
     monkeypatch.setattr(permitted_folders, "_named", [])  # whatever a command in this process named
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DPCoreError, match=f"what is in {tmp_path}/data, got {tmp_path}/in;"):
+    with pytest.raises(DPCoreError, match=f"runs may only use {tmp_path}/data, got {tmp_path}/in;"):
         permitted_folders.check(tmp_path / "in")
     (tmp_path / "ldpflow.toml").write_text(
         'scheme = "schemes/s.toml"\ndata = "d"\nreports = "in"\nfolders = ["more"]\n'
@@ -74,7 +74,7 @@ def test_where_nothing_is_named_the_projects_file_says_it(tmp_path: Path, monkey
     for name in ("in", "d", "schemes", "more"):
         permitted_folders.check(tmp_path / name)
     for name in ("data", "ldpflow.toml", "."):
-        with pytest.raises(DPCoreError, match="runs may use what is in"):
+        with pytest.raises(DPCoreError, match="runs may only use"):
             permitted_folders.check(tmp_path / name)
 
 

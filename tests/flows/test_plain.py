@@ -142,12 +142,12 @@ def test_a_backfill_runs_what_is_missing_and_says_what_became_of_it(
     assert [one.round for one in ran] == ["2026-11-01", "2026-11-02", "2026-11-03"]
     assert {(one.scheme, one.data, one.clients) for one in ran} == {(question, tmp_path, 70)}
     assert state.is_failed()
-    assert state.message == "1 of 3 rounds failed: 2026-11-02; their own runs say why"
+    assert state.message == "1 of 3 rounds failed: 2026-11-02; the reasons are on the pages of their runs"
     assert shown[0]["table"][1] == {"round": "2026-11-02", "state": "Failed", "message": "no"}
     assert shown[0]["description"] == "3 rounds, 2026-11-01 to 2026-11-03"
     state = backfill.backfill(BackfillSettings(**told, last=date(2026, 11, 1)))
     assert state.is_completed()
-    assert state.message == "1 rounds were missing and have been run"
+    assert state.message == "1 missing rounds have run"
 
 
 @pytest.mark.parametrize(("reports", "source"), [(None, "simulated"), (Path("data"), "reports")])
@@ -225,7 +225,7 @@ def test_a_round_is_shown_in_tables_and_pages(
     monkeypatch.setattr(publish.pages, "pieces", lambda *_: pieces(**two))
     publish.show(run)
     for table in shown[:2]:
-        assert table["description"].endswith(". Refused: 1; why stands on the attributes' pages")
+        assert table["description"].endswith(". Refused: 1; the reasons are on the attributes' pages")
 
 
 @pytest.mark.parametrize(
@@ -321,25 +321,23 @@ def test_a_failure_has_a_page_that_says_what_there_is(
     identifier = UUID(int=1 if ended else 2)
     settings = {"data": str(run.folder.parents[1])}
     flow_run = SimpleNamespace(id=identifier, name="r", parameters=settings)
-    failure_hooks.tell_failure(SimpleNamespace(name="round"), flow_run, Failed(message="it *broke*"))
+    failure_hooks.report_failure(SimpleNamespace(name="round"), flow_run, Failed(message="it *broke*"))
     (page,) = pages
     assert (page.key, page.type, page.flow_run_id) == ("round-failure", "markdown", identifier)
     assert page.description == "Failed: what happened and what to do"
     parts = page.data.split("\n\n")
     assert parts[:3] == ["# r: Failed", "> it \\*broke\\*", "## What to do"]
     assert parts[3].startswith("Every task was tried four times")
-    assert parts[4] == "## What there is"
+    assert parts[4] == "## What remains"
     assert parts[6].endswith(f"prefect flow-run retry {identifier}`")
     assert lines == [f"{parts[3].replace('**', '')} {parts[5].replace('`', '')}"]
     assert landings == ([run] if landed else [])
     if ended is None:
-        assert parts[5] == "Nothing was started, so nothing was landed and nobody's privacy was spent."
+        assert parts[5] == "No step has started: nothing has landed, and no epsilon was spent."
     else:
-        assert parts[5].startswith(
-            f"Round 2026-11-20, run `{run.plan.run_id}`: what is finished stands in `{run.folder}`"
-        )
+        assert parts[5].startswith(f"Round 2026-11-20, run `{run.plan.run_id}`: finished steps are in `{run.folder}`")
         assert ("could not be written to the warehouse: it is locked" in parts[5]) is (ended == "refused")
-        assert ("the run is recorded as failed" in parts[5]) is (ended == "prepared")
+        assert ("records the run as failed" in parts[5]) is (ended == "prepared")
 
 
 class _Entered:
@@ -358,10 +356,10 @@ class _Entered:
     [
         (Cancelled(), "Somebody cancelled it"),
         (Cancelling(), "Somebody cancelled it"),
-        (Crashed(), "Its process ended without a word"),
-        (Failed(name="TimedOut"), "It took longer than it may"),
+        (Crashed(), "Its process died: killed"),
+        (Failed(name="TimedOut"), "It exceeded its time limit"),
         (Failed(data=TimeoutError()), "Every task was tried four times"),
-        (Failed(data=SimpleNamespace(result=SchemeError("no"))), "It was refused on purpose"),
+        (Failed(data=SimpleNamespace(result=SchemeError("no"))), "ldpflow refused the input"),
     ],
 )
 def test_what_to_do_goes_by_how_it_ended(state: Any, said: str) -> None:
@@ -435,7 +433,7 @@ def test_steps_are_tasks_of_batches_that_follow_each_other(run: Run, monkeypatch
         step.__name__ = name
         return step
 
-    monkeypatch.setattr(steps, "_EACH", {"a": (task("a"), "as"), "b": (task("b"), "bs")})
+    monkeypatch.setattr(steps, "_BATCHES", {"a": (task("a"), "as"), "b": (task("b"), "bs")})
     monkeypatch.setattr(steps, "follow", lambda of, **phases: followed.update(phases))
     made = steps.Tasks().map([one("a"), one("b")], run, [1, 2])
     assert made == ["b a 1", "b a 2"]
@@ -452,7 +450,7 @@ def test_batches_are_at_most_so_many_and_as_even_as_can_be(monkeypatch: pytest.M
     assert task_runner.flat([[1], [2, 3]]) == [1, 2, 3]
     monkeypatch.delenv(task_runner.SETTING, raising=False)
     assert task_runner.where() == ""
-    assert task_runner.each(lambda run, item: (run, item), "run", [1, 2]) == [("run", 1), ("run", 2)]  # type: ignore[arg-type]
+    assert task_runner.map_items(lambda run, item: (run, item), "run", [1, 2]) == [("run", 1), ("run", 2)]  # type: ignore[arg-type]
     assert task_runner.task_runner()._max_workers == 2
     for good in ("local:4", "tcp://scheduler:8786", "tls://10.0.0.1:1"):
         monkeypatch.setenv(task_runner.SETTING, good)
@@ -508,7 +506,7 @@ def test_the_flow_of_a_study_measures_draws_and_shows(
 @pytest.mark.parametrize("people", ["records", "reports"])
 def test_nobodys_noise_has_a_seed_that_prefect_keeps(people: str) -> None:
     RoundSettings(**{people: Path("data")})
-    with pytest.raises(ValueError, match="seed is for simulated people"):
+    with pytest.raises(ValueError, match="seed is for simulated clients"):
         RoundSettings(seed=0, **{people: Path("data")})
 
 
@@ -576,7 +574,7 @@ def test_a_study_is_measured_and_shown(
     assert lines == ["0 of 0 pieces measured", "1 of 4 pieces measured"]
     studies.measure(settings, None)
     told = [one["description"] for one in shown]
-    assert told == ["study begun 2026-11-20 02:15", "The study"]
+    assert told == ["study started 2026-11-20 02:15", "The study"]
     assert {one["key"] for one in shown} == {"s-progress"}
     shown.clear()
     studies.show(settings, studies.draw(settings), "Title", apart)

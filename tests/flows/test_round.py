@@ -172,10 +172,10 @@ def test_no_flow_rehearses(
     scheme_file: Path, records_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Prefect keeps what a flow is told, and a seed undoes the noise of real people."""
-    with pytest.raises(ValueError, match="seed is for simulated people; rehearse with `ldpflow run"):
+    with pytest.raises(ValueError, match="seed is for simulated clients; for a dry run use `ldpflow run"):
         settings_of(scheme_file, tmp_path, records=records_file, seed=7)
     assert rounds.main([str(scheme_file), "--records", str(records_file), "--seed", "7", "--data", str(tmp_path)]) == 1
-    assert "rehearse with `ldpflow run --records FILE --seed S`" in capsys.readouterr().err
+    assert "for a dry run use `ldpflow run --records FILE --seed S`" in capsys.readouterr().err
     with pytest.raises(SchemeError, match="outside Prefect"):
         preparation.prepare(scheme_file, records=records_file, seed=7, data=tmp_path, flow_run_id="mine")
     assert not list(tmp_path.glob("runs/*"))

@@ -116,14 +116,14 @@ def test_a_backfill_runs_the_missing_rounds_and_a_cleanup_says_what_it_deletes(
     run_round(RoundSettings(scheme=scheme_file, data=tmp_path, clients=3000, round="2026-11-02"))
     settings = BackfillSettings(scheme=scheme_file, data=tmp_path, clients=3000, **days)
     state = backfill(settings, return_state=True)
-    assert state.message == "2 rounds were missing and have been run"
+    assert state.message == "2 missing rounds have run"
     assert "2026-11-02" not in shown("backfill").replace("2026-11-02 to", "")
     assert [row[0] for row in ask(tmp_path, "select round from latest_runs order by round")] == [
         "2026-11-01",
         "2026-11-02",
         "2026-11-03",
     ]
-    assert backfill(settings, return_state=True).message == "0 rounds were missing and have been run"
+    assert backfill(settings, return_state=True).message == "0 missing rounds have run"
 
     said = cleanup(CleanupSettings(data=tmp_path, keep_days=0, dry_run=True), return_state=True).message
     assert said.startswith("would be deleted: 3 runs' folders")

@@ -211,5 +211,5 @@ def test_a_taken_port_is_said_in_one_line(capsys: pytest.CaptureFixture[str], mo
             signal.signal(number, handler)
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "is taken" in captured.err
+    assert "is in use" in captured.err
     assert len(captured.err.splitlines()) == 1

@@ -135,9 +135,9 @@ def test_a_run_that_failed_is_found_by_its_flow_run_or_by_the_round_it_was_told(
 
 def test_the_page_of_a_failure_says_what_to_do_about_this_one() -> None:
     for error, said in (
-        (OSError(errno.ENOSPC, "No space left on device", "reports/00001.parquet"), "**Make room**"),
+        (OSError(errno.ENOSPC, "No space left on device", "reports/00001.parquet"), "**Free space**"),
         (OSError("gone"), "Every task was tried four times"),
-        (Locked("w.duckdb is locked by another program"), "**Press Retry** when it has ended"),
+        (Locked("w.duckdb is locked by another program"), "**Press Retry** when it has finished"),
         (WarehouseError("w.duckdb is not a DuckDB file"), "**Correct what the message names"),
     ):
         assert said in advice(Failed(data=error)), repr(error)

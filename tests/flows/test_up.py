@@ -100,7 +100,7 @@ def test_a_port_that_is_taken_is_refused_and_a_free_one_is_not() -> None:
         taken.bind((up.HOST, 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        with pytest.raises(up.UpError, match=f"port {port} is taken"):
+        with pytest.raises(up.UpError, match=f"port {port} is in use"):
             up._check_free(port, "port")
     up._check_free(port, "port")
 
@@ -117,7 +117,9 @@ def test_a_port_for_prometheus_that_is_taken_is_refused_before_anything_starts(
         monkeypatch.setattr(up.Project, "read", lambda: Project({"scheme": "a.toml"}, metrics_port=port))
         assert up.main() == 1
     said = capsys.readouterr().err
-    assert said == f"ldpflow: port {port} is taken; stop what runs there, or set metrics_port to another one\n"
+    assert (
+        said == f"ldpflow: port {port} is in use; stop the program that uses it, or set metrics_port to another port\n"
+    )
     assert not list(tmp_path.iterdir())
 
 
@@ -128,8 +130,8 @@ def test_a_port_for_prometheus_that_is_taken_is_refused_before_anything_starts(
             "[collector]\ninto = 'in'\nsealafter = 5",
             r"\[collector\] has no key sealafter; it has into, host, port, .*seal_after",
         ),
-        ("[collector]\ninto = 'in'\nport = {taken}", r"port \d+ is taken; .* set the collector's port to another"),
-        ("metrics_port = {taken}", r"port \d+ is taken; .* set metrics_port to another"),
+        ("[collector]\ninto = 'in'\nport = {taken}", r"port \d+ is in use; .* set the collector's port to another"),
+        ("metrics_port = {taken}", r"port \d+ is in use; .* set metrics_port to another"),
         ("[collector]\ninto = 'in'\nport = {free}", r"scheme\.toml: attributes\.x has an unknown key 'epsilom'"),
     ],
 )
@@ -153,7 +155,7 @@ def test_what_a_service_would_end_of_is_refused_before_anything_starts(
     ("code", "said"),
     [
         ("import sys; print('first'); sys.exit('ldpflow: no scheme is there')", ": no scheme is there"),
-        ("import sys; sys.exit(3)", "; {log} says why"),
+        ("import sys; sys.exit(3)", "; see {log}"),
     ],
 )
 def test_what_a_service_said_that_ended_at_once_is_quoted(tmp_path: Path, code: str, said: str) -> None:
@@ -213,7 +215,7 @@ def test_a_server_is_waited_for_until_it_is_well(monkeypatch: pytest.MonkeyPatch
         up._wait_until_healthy(port, running)
     assert len(naps) == 7
     ended: Any = SimpleNamespace(status=3, log="server.log", name="server", last_words=str)
-    with pytest.raises(up.UpError, match="ended at once with status 3; server"):
+    with pytest.raises(up.UpError, match="ended at once with status 3; see server"):
         up._wait_until_healthy(port, ended)
 
 

@@ -149,7 +149,7 @@ def test_a_run_that_died_is_told_and_begun_again_twice(
         assert found.state is not None
         assert found.state.name == ("AwaitingRetry" if time_ < 3 else death.name)
         if time_ < 3:
-            assert found.state.message == f"It crashed and begins again by itself, {time_ + 1} of 3 times."
+            assert found.state.message == f"It crashed and restarts automatically: start {time_ + 1} of 3."
     assert [one["state"] for one in told] == [death.name] * 3 * is_told
     failed = client.create_flow_run_from_deployment(daily.id, name="bad", parameters=daily.parameters, tags=[TAG])
     for state in (Pending(), Running(), Failed()):
@@ -181,20 +181,20 @@ def test_a_webhook_that_does_not_take_it_is_asked_again_and_that_is_said(
         assert (sent.asked, [one["text"] for one in sent]) == (1, [])
         line = status._alerts(None)
         assert not line.is_well
-        assert line.said.startswith("1 did not get through since ")
-        assert line.said.endswith(" UTC: the webhook answered 500")
+        assert line.text.startswith("1 not delivered since ")
+        assert line.text.endswith(" UTC: the webhook answered 500")
         assert line.numbers == {"messages_waiting": 1}
         time.sleep(0.1)
         watch.deliver(outbox)  # 404 is that message's own; the next one is taken; the last finds nobody
         assert (sent.asked, [one["text"] for one in sent]) == (4, ["2"])
-        assert "did not answer (RemoteProtocolError)" in status._alerts(None).said
+        assert "did not answer (RemoteProtocolError)" in status._alerts(None).text
         time.sleep(0.2)
         watch.deliver(outbox)
         assert sorted(one["text"] for one in sent) == ["0", "1", "2"]
         time.sleep(0.2)
         watch.deliver(outbox)
         assert sent.asked == 6
-    assert status._alerts(None) == Line("alerts", "a webhook is told what is not well", numbers={"messages_waiting": 0})
+    assert status._alerts(None) == Line("alerts", "problems are sent to the webhook", numbers={"messages_waiting": 0})
 
 
 def test_the_pauses_double_and_what_was_asked_for_is_kept(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,7 +254,7 @@ def test_what_goes_on_to_be_wrong_is_said_once(
     monkeypatch.setattr(watch.time, "sleep", pause)
     with pytest.raises(KeyboardInterrupt):
         watch._again_and_again(work, 1.0)
-    assert [line.removeprefix("will look again: ") for line in caplog.messages] == [
+    assert [line.removeprefix("will try again: ") for line in caplog.messages] == [
         "OSError", "OSError", "no scheme", "none",
     ]  # fmt: skip
 
@@ -278,7 +278,7 @@ def test_what_stays_unwell_is_told_once_and_shown(
     now = [
         Line("server", "answers"),
         Line("disk", "0.1 of 9.0 GB free", False, numbers={"disk_free_bytes": 1e8}),
-        Line("runs", "2 ended badly", False, is_told=True),
+        Line("runs", "2 ended badly", False, is_reported=True),
     ]
     clock = 5000.0
     monkeypatch.setattr(status, "lines", lambda _: now)
@@ -293,11 +293,11 @@ def test_what_stays_unwell_is_told_once_and_shown(
     assert told[0]["text"] == f"ldpflow: status disk: NotWell. 0.1 of 9.0 GB free {status.ui()}"
     assert seen == [now] * 4
     page = shown("ldpflow-status")
-    assert page.startswith("# Not well: disk, runs\n")
+    assert page.startswith("# Problems: disk, runs\n")
     assert "| ✗ disk | 0.1 of 9.0 GB free |" in page
     now[1:] = [Line("disk", "8.0 of 9.0 GB free")]
     around.look()
-    assert shown("ldpflow-status").startswith("# All is well\n")
+    assert shown("ldpflow-status").startswith("# No problems\n")
 
 
 def test_metrics_are_what_prometheus_reads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,24 +77,24 @@ def test_one_that_does_not_answer_is_told_without_its_address(monkeypatch: pytes
 def test_its_shape_is_known_by_its_host_unless_somebody_says_it(
     url: str, shape: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert Webhook.of(Project(notify=url)) == Webhook(url, shape)
-    assert Webhook.of(Project(notify=url, notify_as="teams")) == Webhook(url, "teams")
+    assert Webhook.configured(Project(notify=url)) == Webhook(url, shape)
+    assert Webhook.configured(Project(notify=url, notify_as="teams")) == Webhook(url, "teams")
     monkeypatch.setenv(webhook.SHAPE, "slack")
-    assert Webhook.of(Project(notify=url, notify_as="teams")) == Webhook(url, "slack")
+    assert Webhook.configured(Project(notify=url, notify_as="teams")) == Webhook(url, "slack")
     monkeypatch.setenv(webhook.URL, "http://127.0.0.1/other")
-    assert Webhook.of(Project(notify=url)) == Webhook("http://127.0.0.1/other", "slack")
+    assert Webhook.configured(Project(notify=url)) == Webhook("http://127.0.0.1/other", "slack")
 
 
 def test_nobody_is_told_unless_somebody_is_named_and_bad_names_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Webhook.of(None) is None
-    assert Webhook.of(Project()) is None
+    assert Webhook.configured(None) is None
+    assert Webhook.configured(Project()) is None
     monkeypatch.setenv(webhook.URL, "chat.example.org/SECRET")
     with pytest.raises(SchemeError, match=r"must be a URL that begins with http:// or https://$"):
-        Webhook.of(None)
+        Webhook.configured(None)
     monkeypatch.setenv(webhook.URL, "http://127.0.0.1/")
     monkeypatch.setenv(webhook.SHAPE, "mail")
     with pytest.raises(SchemeError, match="LDPFLOW_NOTIFY_AS must be one of json, slack, teams, got 'mail'"):
-        Webhook.of(None)
+        Webhook.configured(None)
 
 
 def test_what_each_shape_is() -> None:

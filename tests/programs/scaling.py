@@ -82,14 +82,14 @@ def _aggregate(data: Path, where: str, shards: int) -> dict[str, Any]:
         )
         for name, n in (("warm", 4), ("scaling", shards))
     )
-    task_runner.each(
+    task_runner.map_items(
         privatization.privatize_shard, small, privatization.shards(small)
     )  # imports, and the scheme's tables
     before, begun = _cpu_by_process(whole_), time.perf_counter()
-    parts = task_runner.each(
+    parts = task_runner.map_items(
         aggregation.aggregate_file,
         whole_,
-        task_runner.each(privatization.privatize_shard, whole_, privatization.shards(whole_)),
+        task_runner.map_items(privatization.privatize_shard, whole_, privatization.shards(whole_)),
     )
     wall, after = time.perf_counter() - begun, _cpu_by_process(whole_)
     bits = aggregation.merge(whole_, parts).read_bytes()
@@ -108,10 +108,10 @@ def _sealed(data: Path, where: str, files: int) -> dict[str, Any]:
         wire.write_reports(data / "in" / f"{number:04d}.parquet", scheme, named)
     run = preparation.prepare(defaults.DEFAULT_SCHEME, round_="sealed", reports=data / "in", data=data, min_clients=0)
     paths = collected_files.collected(run)
-    task_runner.each(aggregation.aggregate_file, run, paths)  # imports, and the scheme's tables
+    task_runner.map_items(aggregation.aggregate_file, run, paths)  # imports, and the scheme's tables
     before, begun = _cpu_by_process(run), time.perf_counter()
     for _ in range(6):
-        parts = task_runner.each(aggregation.aggregate_file, run, paths)
+        parts = task_runner.map_items(aggregation.aggregate_file, run, paths)
     wall, after = time.perf_counter() - begun, _cpu_by_process(run)
     bits = aggregation.merge(run, parts).read_bytes()
     task_runner.disconnect()
@@ -121,7 +121,7 @@ def _sealed(data: Path, where: str, files: int) -> dict[str, Any]:
 
 def _cpu_by_process(run: Run) -> dict[int, float]:
     """The CPU seconds of each worker, asked often enough that everyone answers."""
-    return dict(task_runner.each(lambda run, item: (os.getpid(), time.process_time()), run, range(40)))
+    return dict(task_runner.map_items(lambda run, item: (os.getpid(), time.process_time()), run, range(40)))
 
 
 def _overhead(data: Path) -> float:
