@@ -11,7 +11,7 @@ PAGES = Path(__file__).parents[3] / "dpcore/decisions"
 SUBJECTS = ("privacy", "estimation", "inference", "rounds", "collector", "flows", "results", "laboratory", "house")
 _BEFORE = """# Decisions
 
-What stood in question, what was chosen, what it costs: at most twelve lines each, by subject, the newest first. A new one goes
+Each decision: the question, the choice, its cost, in at most twelve lines; by subject, the newest first. A new one goes
 to the top of its subject's page in `decisions/`; `make reference` writes this index.
 """
 
