@@ -52,13 +52,6 @@ def test_intervals_hold_the_truth(incomes: dict[str, Any], subtests: pytest.Subt
                 assert found.high - found.low < (3 if "fisher" in name else 0.3) * truth
 
 
-def test_the_canonical_scheme_keeps_their_names() -> None:
-    kept = scheme("dyadic_wave")
-    assert kept.attributes["income"].functionals == NAMES
-    assert dp.Scheme.from_toml(kept.canonical).digest == kept.digest
-    check_estimates(kept)
-
-
 def test_what_is_no_reference_is_refused_before_anyone_reports(subtests: pytest.Subtests) -> None:
     for name in ["wasserstein(1, normal)", "cdf(uniform)", "wasserstein(uniform)"]:
         with subtests.test(name=name), pytest.raises(SchemeError, match=r"income: functionals|takes|must be"):

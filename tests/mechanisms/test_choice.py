@@ -4,11 +4,12 @@ import math
 
 import pytest
 
+import dpcore as dp
 from dpcore.errors import SchemeError
 from dpcore.mechanisms.choice import LARGEST_REPORT, choose, oracles
 from dpcore.privacy.budget import Budget
 
-GRID = [(k, e) for k in (2, 3, 5, 8, 16, 64, 256, 1024, 4096, 10_000) for e in ("0.1", "0.5", "1", "2", "3", "5")]
+GRID = [(k, e) for k in (2, 3, 5, 8, 16, 64, 300, 1024, 4096, 10_000) for e in ("0.1", "0.5", "1", "2", "4", "6")]
 
 
 def published(k: int, epsilon: float) -> dict[str, float]:
@@ -64,3 +65,15 @@ def test_a_budget_no_mechanism_can_keep_is_refused() -> None:
         assert choose(Budget.parse(epsilon), categories=64).certificate().holds
     with pytest.raises(SchemeError, match="no mechanism keeps epsilon = 40 in reports of at most 256"):
         choose(Budget.parse("40"), categories=10_000)
+
+
+def test_it_is_what_an_attribute_without_a_mechanism_gets() -> None:
+    for categories in (3, 40):
+        names = [f"c{number}" for number in range(categories)]
+        text = f'name = "s"\n[attributes.x]\ntype = "categorical"\nepsilon = 1\ncategories = {names}\n'
+        default, automatic, named = (
+            dp.Scheme.from_toml(text + line)
+            for line in ("", 'mechanism = "auto"\n', 'mechanism = "randomized_response"\n')
+        )
+        assert default.digest == automatic.digest
+        assert named.digest == default.digest or categories == 40

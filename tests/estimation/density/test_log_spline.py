@@ -120,24 +120,6 @@ def test_the_density_is_proper_and_near_the_truth(name):
     assert estimate.quantile(estimate.cdf(X[1:-1])) == pytest.approx(X[1:-1], abs=1e-6)
 
 
-def test_bands_hold_the_density_and_are_nested(name):
-    estimate = _estimate(name)
-    for band, shown in ((estimate.band, estimate(X)), (estimate.cdf_band, estimate.cdf(X))):
-        low, high = band(X)
-        assert np.all(low <= shown)
-        assert np.all(shown <= high)
-        assert np.all(low >= 0)
-        wider_low, wider_high = band(X, 0.99)
-        assert np.all(wider_low <= low)
-        assert np.all(high <= wider_high)
-    assert np.all(estimate.cdf_band(X)[1] <= 1)
-    low, high = estimate.band(X)
-    all_low, all_high = estimate.band(X, simultaneous=True)
-    assert np.all(all_low <= low)
-    assert np.all(high <= all_high)
-    assert np.any(all_high > 1.1 * high)
-
-
 def test_functionals_are_within_their_ranges_and_intervals(name, subtests):
     for text in FUNCTIONALS:
         with subtests.test(text=text):

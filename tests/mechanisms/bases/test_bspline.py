@@ -42,15 +42,6 @@ def test_partition_of_unity_of_non_negative_functions(x: float, degree: int, lev
     assert np.count_nonzero(values) <= degree + 1
 
 
-def test_derivatives_are_limits_of_differences(subtests: pytest.Subtests) -> None:
-    for degree in [1, 2, 3]:
-        with subtests.test(degree=degree):
-            x = (np.arange(30) + 0.37) / 30  # inside cells of level 3
-            step = 1e-6
-            slope = (bspline.evaluate(x + step, degree, 3) - bspline.evaluate(x - step, degree, 3)) / (2 * step)
-            assert np.allclose(bspline.evaluate(x, degree, 3, order=1), slope, atol=1e-6)
-
-
 def test_gram_and_integrals_are_quadratures(subtests: pytest.Subtests) -> None:
     for degree, level in SPACES:
         with subtests.test(degree=degree, level=level):
@@ -69,16 +60,6 @@ def test_refinement_keeps_the_function(subtests: pytest.Subtests) -> None:
             x = points(level + 1)
             fine = bspline.evaluate(x, degree, level + 1)
             assert np.allclose(fine @ bspline.refinement(degree, level), bspline.evaluate(x, degree, level), atol=1e-14)
-
-
-def test_interior_refinement_is_the_binomial_mask() -> None:
-    assert (bspline.refinement(3, 4)[:, 8][np.flatnonzero(bspline.refinement(3, 4)[:, 8])] * 8).tolist() == [
-        1,
-        4,
-        6,
-        4,
-        1,
-    ]
 
 
 def test_exact_gram_of_hats() -> None:

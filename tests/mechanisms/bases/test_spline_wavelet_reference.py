@@ -64,19 +64,3 @@ def test_wavelets_are_those_of_the_slow_construction(subtests: pytest.Subtests) 
             slow = np.array([[slow_spline(knots, k, degree, at) for k in range(len(twin))] for at in x])
             assert np.allclose(basis.evaluate(x, 1), slow @ (twin * signs), atol=1e-6)
             assert np.allclose(bspline.evaluate(x, degree, level + 1), slow, atol=1e-13)
-
-
-def test_the_dual_is_that_of_a_dense_quadrature(subtests: pytest.Subtests) -> None:
-    """The projection of f by dense least squares on a fine grid, function after function."""
-    for degree in range(4):
-        with subtests.test(degree=degree):
-            basis = SplineWavelet(degree, 3, 4)
-            x = (np.arange(1 << 14) + 0.5) / (1 << 14)
-            f = 1 + 0.3 * np.cos(9 * x) + x**4
-            for block in range(basis.blocks):
-                functions = basis.evaluate(x, block)
-                dense = np.linalg.lstsq(functions, f, rcond=None)[0]
-                inner = functions.T @ f / len(x)
-                level = basis.coarsest_level + block
-                by_dual = bspline.evaluate(x, degree, level) @ basis.synthesis(block, level) @ inner
-                assert np.allclose(by_dual, functions @ dense, atol=1e-5)

@@ -424,11 +424,6 @@ def test_auto_is_resolved_and_recorded() -> None:
     assert scheme.digest == scheme_of(mechanism.name, 64).digest  # naming it is the same agreement
 
 
-def test_randomized_response_stays_what_is_meant_where_nothing_is_said() -> None:
-    text = 'name = "x"\n[attributes.a]\ntype = "categorical"\ncategories = ["a", "b", "c"]\nepsilon = 1\n'
-    assert dp.Scheme.from_toml(text).attributes["a"].mechanism.name == "randomized_response"
-
-
 def test_what_a_scheme_may_not_say(subtests: pytest.Subtests) -> None:
     for name, extra, match in [
         ("local_hashing", 'design = "two_coin"', "design goes with"),
