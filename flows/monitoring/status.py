@@ -25,8 +25,7 @@ from dpcore.rounds.defaults import DEFAULT_DATA, PROJECT, warehouse_of
 from dpcore.rounds.project import Project
 
 from ..services import environment
-from ..services.deployments import DAILY
-from ..services.up import COLLECTOR_PORT, HOST, OUTBOX, POOL
+from ..services.up import COLLECTOR_PORT, DAILY, HOST, OUTBOX, POOL
 from .message_queue import Outbox
 from .webhook import URL, Webhook
 

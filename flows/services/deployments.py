@@ -39,8 +39,8 @@ from dpcore.rounds.project import Project, shipped
 
 from ..tasks.parameters import OLDER, merged
 from . import automations, key
+from .up import DAILY
 
-DAILY = "daily"  # the deployment whose schedule the project's file sets
 _OURS = "ldpflow"
 _STUDIES = Path(__file__).parents[1] / "studies/prefect.yaml"  # in a checkout only
 _OF_OLDER_PROJECTS = {"weekly-benchmark", "coverage", "monthly-reproduce"}  # deployments of studies up to version 0.1

@@ -92,8 +92,9 @@ def client(harness: None) -> Iterator[SyncPrefectClient]:
 def only_daily(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of what there is to deploy the daily round alone: the server takes seconds for all of it, once for each test."""
     from ldpflow_flows.services import deployments
+    from ldpflow_flows.services.up import DAILY
 
-    daily = [one for one in deployments._declared() if one["name"] == deployments.DAILY]
+    daily = [one for one in deployments._declared() if one["name"] == DAILY]
     monkeypatch.setattr(deployments, "_declared", lambda file=None: [] if file else daily)
 
 

@@ -23,16 +23,14 @@ from dpcore._lazy import lazy
 
 _EXPORTS = {
     "cells": ("fitted",),
-    "content": (
-        "NothingLanded",
-        "find",
-    ),
+    "content": ("find",),
     "fragments": (
         "Pieces",
         "pieces",
     ),
     "latest_round": (
         "Newest",
+        "NothingLanded",
         "newest",
     ),
     "round": ("publish",),
@@ -43,8 +41,8 @@ __getattr__ = lazy(__name__, _EXPORTS)
 
 if TYPE_CHECKING:
     from dpcore.results.pages.cells import fitted
-    from dpcore.results.pages.content import NothingLanded, find
+    from dpcore.results.pages.content import find
     from dpcore.results.pages.fragments import Pieces, pieces
-    from dpcore.results.pages.latest_round import Newest, newest
+    from dpcore.results.pages.latest_round import Newest, NothingLanded, newest
     from dpcore.results.pages.round import publish
     from dpcore.results.pages.template import plain

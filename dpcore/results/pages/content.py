@@ -13,6 +13,7 @@ from dpcore.errors import WarehouseError
 from dpcore.estimation.functional_estimate import BIAS_AWARE, DISTRIBUTION_FREE, SAID, TWO_ROUNDS
 from dpcore.privacy.shuffling.central_epsilon import upward
 from dpcore.privacy.shuffling.condition import CONDITION_OF_PAGE
+from dpcore.results.pages.latest_round import NothingLanded
 from dpcore.results.pages.pairs import pairs_of
 from dpcore.results.pages.pictures import Picture, pictures_of
 from dpcore.results.pages.query import Ask, Query, read_query
@@ -120,10 +121,6 @@ class Section:
         return any(line.truth for line in self.lines)
 
 
-class NothingLanded(WarehouseError):
-    """The warehouse is valid but has no landed round."""
-
-
 def find(ask: Ask, round_: str | None, scheme: str | None) -> str:
     """Return the run_id of the current run of a round; None is the newest round.
 
@@ -132,7 +129,7 @@ def find(ask: Ask, round_: str | None, scheme: str | None) -> str:
     """
     landed = ask(read_query("landed").sql)
     if landed.empty:
-        raise NothingLanded("warehouse: no round has landed yet; run `ldpflow run` first")
+        raise NothingLanded
     runs = landed if scheme is None else landed[landed["scheme"] == scheme]
     if runs.empty:
         names = ", ".join(sorted(landed["scheme"].unique()))

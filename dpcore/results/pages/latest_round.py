@@ -5,9 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+from dpcore.errors import WarehouseError
 from dpcore.results import warehouse
-from dpcore.results.pages.content import find, gather
+from dpcore.results.pages.query import read_query
+
+
+class NothingLanded(WarehouseError):
+    """The warehouse is valid but has no landed round."""
+
+    def __init__(self) -> None:
+        super().__init__("warehouse: no round has landed yet; run `ldpflow run` first")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,21 +40,18 @@ class Newest:
     rounds: int
 
 
-def newest(path: str | Path, scheme: str | None = None) -> Newest:
-    """Return the newest landed round of a scheme, or of any scheme; raises WarehouseError if there is none."""
-    with warehouse.reader(path) as ask:
-        content = gather(ask, find(ask, None, scheme))
-    run, spent = content["run"], content["spent"]
-    return Newest(
-        run_id=run["run_id"],
-        flow_run_id=run["flow_run_id"],
-        scheme=run["scheme"],
-        round=run["round"],
-        landed_at=run["finished_at"],
-        accepted=run["accepted"],
-        rejected=run["rejected"],
-        checks=len(content["checks"]),
-        failed=[check["name"] for check in content["checks"] if not check["passed"]],
-        epsilon=spent["epsilon"],
-        rounds=spent["rounds"],
-    )
+def newest(path: str | Path) -> Newest:
+    """Return the newest landed round; raises NothingLanded if there is none.
+
+    It is read without a frame or a picture, because `ldpflow watch` asks for it every 20 seconds.
+    """
+    runs = _records(path, read_query("newest").sql)
+    if not runs:
+        raise NothingLanded
+    (spent,) = _records(path, read_query("spent", run_id=runs[0]["run_id"]).sql)
+    return Newest(**runs[0], epsilon=spent["epsilon"], rounds=spent["rounds"])
+
+
+def _records(path: str | Path, sql: str) -> list[dict[str, Any]]:
+    columns, rows = warehouse.rows(path, sql)
+    return [dict(zip(columns, row, strict=True)) for row in rows]

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
-Ask = Callable[[str], pd.DataFrame]
+Ask = Callable[[str], "pd.DataFrame"]
 
 
 @dataclass(frozen=True)
