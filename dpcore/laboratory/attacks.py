@@ -77,7 +77,7 @@ class MaximalGain(Attack):
     disguised: bool = True
 
     def reports(self, mechanism: Mechanism, n: int, random: Source) -> Reports:
-        """Return n reports; where one says a single category, each a target at random, and other members at random."""
+        """Return n reports; a report of one category is a random target; other members are random."""
         levels, generator, targets = np.zeros(n, dtype=np.uint8), random.generator(), np.asarray(self.targets)
         if isinstance(mechanism, RandomizedResponse):
             return Reports(levels, generator.choice(targets, n))

@@ -53,8 +53,8 @@ def turns(scheme: Path, reports: int, size: int, connections: int) -> Iterator[p
     total = Aggregate.zero(parsed)
     seconds: list[tuple[float, float]] = []
     waits: list[float] = []
-    with tempfile.TemporaryDirectory(prefix="ldpflow-load-") as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(prefix="ldpflow-load-") as name:
+        folder = Path(name)
         with _collector(scheme, folder / "collected") as ours, _empty(scheme, folder / "empty") as empty:
             for turn, (first, last) in enumerate(pairwise(bounds)):
                 if turn:
@@ -182,7 +182,7 @@ def _empty(scheme: Path, folder: Path) -> Iterator[int]:
 
 @contextmanager
 def _process(*words: str) -> Iterator[int]:
-    """A service that says where it listens, and ends in peace."""
+    """A service that prints its address, and stops without errors."""
     process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True)
     try:
         line = process.stdout.readline() if process.stdout else ""

@@ -1,7 +1,7 @@
 """Where the time and memory of a round go: the steps of `ldpflow run`, one after another on one core.
 
 `python -m dpcore.laboratory.profiling SCHEME CLIENTS FOLDER` runs a whole round in that folder and writes one line of JSON;
-with `--plain` it is told by steps alone, and nothing else is timed.
+with `--plain` it reports steps only, and times nothing else.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def _name(kind: type) -> str:
 
 
 _KINDS = (*CATEGORICAL.values(), WaveletLaplace, WaveMechanism)
-# What the shards' time is told by: whose function, its name, what it does.
-_WHAT: tuple[tuple[Any, str, str], ...] = (
+# Functions that are timed within shards: owner, name, description.
+_TIMED_FUNCTIONS: tuple[tuple[Any, str, str], ...] = (
     (Population, "records_block", "make people"),
     (Scheme, "encode", "encode records"),
     *((kind, "privatize", f"privatize, {_name(kind)}") for kind in _KINDS),
@@ -95,46 +95,46 @@ class _Watched:
     peaks: dict[str, int]
     within: dict[str, float] | None
 
-    def one(self, step: Callable[..., Any], run: Run, *given: Any) -> Any:
+    def one(self, step: Callable[..., Any], run: Run, *arguments: Any) -> Any:
         with _measured(step.__name__, self.seconds, self.peaks):
-            return step(run, *given)
+            return step(run, *arguments)
 
     def map(self, steps: Sequence[Callable[..., Any]], run: Run, items: Sequence[Any]) -> list[Path]:
         with (
             _measured("shards", self.seconds, self.peaks),
             nullcontext() if self.within is None else _timed(self.within),
         ):
-            return [reduce(lambda made, step: step(run, made), steps, item) for item in items]
+            return [reduce(lambda output, step: step(run, output), steps, item) for item in items]
 
 
 @contextmanager
 def _timed(seconds: dict[str, float]) -> Iterator[None]:
-    """Add to `seconds` what the functions of `_WHAT` take, each without the others that it calls."""
+    """Add to `seconds` what the functions of `_TIMED_FUNCTIONS` take, each without the others that it calls."""
     inner = [0.0]  # processor seconds of the functions that those under way have called
 
-    def timed(function: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def timed(function: Callable[..., Any], part: str) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
             inner.append(0.0)
             begun = process_time()
             try:
-                made = function(*arguments, **named)
+                result = function(*arguments, **named)
             finally:
                 spent = process_time() - begun
-                seconds[what] = seconds.get(what, 0.0) + spent - inner.pop()
+                seconds[part] = seconds.get(part, 0.0) + spent - inner.pop()
                 inner[-1] += spent
-            return items(made) if isgenerator(made) else made
+            return items(result) if isgenerator(result) else result
 
-        def items(made: Iterator[Any]) -> Iterator[Any]:
+        def items(iterator: Iterator[Any]) -> Iterator[Any]:
             end = object()
-            following = timed(partial(next, made, end), what)
+            following = timed(partial(next, iterator, end), part)
             while (item := following()) is not end:
                 yield item
 
         return call
 
-    before = [(owner, name, getattr(owner, name)) for owner, name, _ in _WHAT]
-    for owner, name, what in _WHAT:
-        setattr(owner, name, timed(getattr(owner, name), what))
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in _TIMED_FUNCTIONS]
+    for owner, name, part in _TIMED_FUNCTIONS:
+        setattr(owner, name, timed(getattr(owner, name), part))
     try:
         yield
     finally:

@@ -174,7 +174,7 @@ def test_designs_for_a_purpose_have_aims_of_their_own_and_pay_for_them_with_the_
     none = pd.DataFrame(columns=["method", "target", "clients", "epsilon", "metric", "half", "error"])
     found = {verdict.aim: verdict for verdict in accuracy_aims.verdicts(summary, none)}
     mean = found["dyadic_wave_curve: mean: variance, to dyadic_wave"]
-    assert (mean.found, mean.limit, mean.reached) == (pytest.approx(2.25), 2.0, False)
+    assert (mean.value, mean.limit, mean.reached) == (pytest.approx(2.25), 2.0, False)
     assert found["dyadic_wave_curve: ise: geometric mean, to best peer in hindsight"].reached is True
     assert found["dyadic_wave_both: ise: geometric mean, to best peer in hindsight"].reached is False
     assert found["dyadic_wave_both: mean: variance, to dyadic_wave"].reached is None
@@ -192,7 +192,7 @@ def test_the_aim_about_two_estimators_counts_targets() -> None:
     verdict = accuracy_aims.verdicts(
         pd.DataFrame(columns=["method", "metric", "to_hindsight", "to_published", "worst_ratio"]), rows
     )[-1]
-    assert (verdict.found, verdict.limit, verdict.reached) == (2.0, 5, False)
+    assert (verdict.value, verdict.limit, verdict.reached) == (2.0, 5, False)
 
 
 @pytest.mark.slow

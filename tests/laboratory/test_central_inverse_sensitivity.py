@@ -101,7 +101,7 @@ def test_the_mechanism_is_as_truthful_as_anything_at_a_quarter_or_half_of_epsilo
             best = most_truthful(values, outputs, found.share * float(budget), s)
             assert best <= found.bound + 1e-7
             assert found.holds
-            assert found.kept >= best - 1e-4
+            assert found.truth_probability >= best - 1e-4
             assert best > 1 / outputs - 1e-9
     near = truth_upper_bound(mechanism.target.distances(by_sum[2]), float(budget))
     assert float(mechanism.truth_probability(by_sum[2])) <= near

@@ -308,14 +308,14 @@ def found(cells: pd.DataFrame, words: str) -> Any:
 def test_smooth_and_atomic_cells_have_aims_of_their_own() -> None:
     point = "derivative(0, 0.3)"
     cells = cells_of(covered=[950, 920, 980, 930, 999, 929], functional=["mean"] * 4 + [point] * 2)
-    assert (found(cells, "smooth: share").found, found(cells, "smooth: share").reached) == (0.5, False)
-    assert (found(cells, "atomic").found, found(cells, "atomic").reached) == (0.5, False)
+    assert (found(cells, "smooth: share").value, found(cells, "smooth: share").reached) == (0.5, False)
+    assert (found(cells, "atomic").value, found(cells, "atomic").reached) == (0.5, False)
     assert found(cells_of(functional=[point]), "smooth: share").reached is None
 
 
 def test_a_cell_that_surely_covers_too_little_is_counted_if_it_has_enough_numbers() -> None:
     cells = cells_of(covered=[880, 900, 150], returned=[1000, 1000, 199])
-    assert found(cells, "upper limit").found == 1  # 900: up to .923; 199 are too few
+    assert found(cells, "upper limit").value == 1  # 900: up to .923; 199 are too few
     assert found(cells, "upper limit").reached is False
     assert found(cells_of(covered=[950]), "upper limit").reached is True
 
@@ -324,7 +324,7 @@ def test_wrong_intervals_are_counted_among_all_rounds() -> None:
     cells = cells_of(
         covered=[800, 895, 300], returned=[1000, 1000, 400]
     )  # 20 %, 10.5 % (from .081 on) and 10 % of all are wrong
-    assert found(cells, "without the truth").found == 2
+    assert found(cells, "without the truth").value == 2
     assert (
         found(cells_of(covered=[300], returned=[350]), "without the truth").reached is True
     )  # of 350 a seventh, of all 5 %
@@ -334,15 +334,15 @@ def test_refusals_count_where_influences_are_bounded() -> None:
     names = ["mean", "entropy", "entropy", "variance"]
     targets = ["bimodal", "beta_2_5", "bimodal", "bimodal"]
     cells = cells_of(functional=names, target=targets, refused=[False, True, True, False])
-    assert found(cells, "dyadic_wave: share").found == pytest.approx(1 / 3)  # of beta_2_5 nothing is asked
+    assert found(cells, "dyadic_wave: share").value == pytest.approx(1 / 3)  # of beta_2_5 nothing is asked
     cells = cells_of(functional=names, target=targets, refused=[False, True, True, False], method=[WAVELET] * 4)
-    assert found(cells, "wavelet_laplace: share").found == 0  # a logarithm at n epsilon^2 = 1e5 is forgiven
+    assert found(cells, "wavelet_laplace: share").value == 0  # a logarithm at n epsilon^2 = 1e5 is forgiven
     assert found(cells, "dyadic_wave: share").reached is None
     assert (
         found(cells_of(target=["claw"], refused=[True]), "dyadic_wave: share").reached is None
     )  # of claws much may be
     richer = cells_of(functional=["entropy"], refused=[True], method=[WAVELET], clients=[1_000_000])
-    assert found(richer, "wavelet_laplace: share").found == 1
+    assert found(richer, "wavelet_laplace: share").value == 1
 
 
 def test_lengths_are_judged_where_the_functional_is_straight_and_bias_where_it_was_removed() -> None:
@@ -353,9 +353,9 @@ def test_lengths_are_judged_where_the_functional_is_straight_and_bias_where_it_w
         bias=[9.0, 9.0, -0.4],
     )
     verdict = found(cells, "longest interval")
-    assert (verdict.found, verdict.reached) == (pytest.approx(1.4), False)
+    assert (verdict.value, verdict.reached) == (pytest.approx(1.4), False)
     assert "variance; 50% of cells reach it" in verdict.aim
-    assert found(cells, "bias in standard errors").found == pytest.approx(0.4)
+    assert found(cells, "bias in standard errors").value == pytest.approx(0.4)
 
 
 def test_a_picture_shows_every_cell_and_crosses_out_refusals() -> None:

@@ -105,7 +105,7 @@ def test_a_study_lands_what_it_prints(tmp_path: Path) -> None:
     found = {verdict.aim: verdict for verdict in Poisoning().report(tmp_path / "warehouse.duckdb").verdicts}
     exact = found["exact bounds: largest bias over the bound"]
     assert exact.reached
-    assert exact.found is not None
-    assert exact.found > 0.8
+    assert exact.value is not None
+    assert exact.value > 0.8
     assert found["gains of frequencies: largest distance from theory, in standard errors"].reached
     assert (tmp_path / "figures" / "poisoning" / "poisoning_maximal_gain.png").exists()

@@ -34,7 +34,7 @@ def test_smooth_functionals_are_root_n_within_what_a_small_study_can_tell(
     tmp_path, monkeypatch, record_property
 ) -> None:
     monkeypatch.setattr(rates, "EPSILONS", (1.0,))
-    lines = rates_aims.judged(measured(tmp_path / "w.duckdb", (rates.WAVE, rates.KEPT, rates.REPLANNED), 12))
+    lines = rates_aims.judged(measured(tmp_path / "w.duckdb", (rates.WAVE, rates.WAVELETS, rates.REPLANNED), 12))
     assert len(lines) == 3 * 2 * len(rates.FUNCTIONALS)
     assert lines["off"].notna().all()  # three decades of numbers everywhere
     record_property("off", lines.groupby("method")["off"].max().round(3).to_dict())

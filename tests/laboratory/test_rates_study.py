@@ -114,7 +114,7 @@ def test_draws_are_the_literal_plug_in() -> None:
 
 
 def smooth(
-    method: str, functional: str, slope: float, *, returned: int = 100, sizes: Any = rates.SIZES[rates.KEPT]
+    method: str, functional: str, slope: float, *, returned: int = 100, sizes: Any = rates.SIZES[rates.WAVELETS]
 ) -> pd.DataFrame:
     sizes = np.array(sizes, dtype=float)
     columns: dict[str, Any] = {
@@ -154,7 +154,7 @@ def verdict(frame: pd.DataFrame, words: str) -> Any:
 def test_a_slope_is_held_against_one_half(slope: float, is_right: bool) -> None:
     frame = pd.concat([smooth("dyadic_wave", "mean", 0.5), smooth("dyadic_wave", "entropy", slope)])
     found = verdict(frame, "dyadic_wave: slope")
-    assert (found.found, found.reached) == (pytest.approx(abs(slope - 0.5), abs=1e-6), is_right)
+    assert (found.value, found.reached) == (pytest.approx(abs(slope - 0.5), abs=1e-6), is_right)
     if slope != 0.5:
         assert f"entropy, hill: {slope:.3f} +- 0.007" in found.aim  # .05 / sqrt(sum of (log 10)^2 (4 + 1 + 0 + 1 + 4))
 
@@ -164,7 +164,7 @@ def test_the_logarithm_of_many_levels_is_allowed_where_schemes_are_planned_anew(
     assert (line["theory_low"], line["theory_high"]) == (pytest.approx(0.462, abs=5e-4), 0.5)
     assert line["off"] == pytest.approx(0.032, abs=5e-4)
     assert verdict(smooth(rates.REPLANNED, "mean", 0.40), "_replanned: slope").reached is False
-    assert verdict(smooth(rates.REPLANNED, "mean", 0.48), "_replanned: slope").found == 0
+    assert verdict(smooth(rates.REPLANNED, "mean", 0.48), "_replanned: slope").value == 0
 
 
 def test_the_logarithm_of_a_weight_that_jumps_is_allowed() -> None:
@@ -182,7 +182,7 @@ def test_refused_places_are_left_out_and_three_decades_must_remain() -> None:
             returned=[94] * (5 - kept) + [100] * kept, error=[9.0] * (5 - kept) + list(rare["error"][-kept:])
         )
         assert (rates_aims.judged(few).iloc[0]["off"] == pytest.approx(0, abs=1e-9)) == is_judged
-        assert verdict(few, "3 decades").found == (0 if is_judged else 1)
+        assert verdict(few, "3 decades").value == (0 if is_judged else 1)
     nobody = rates_aims.judged(rare.assign(returned=0, error=np.nan))
     assert nobody.iloc[0]["places"] == 0
 
@@ -276,7 +276,7 @@ def test_pictures_show_places_and_theory() -> None:
     )
     plot_rates(frame, axes, rate=0.5)
     assert plots.png(figure)[:4] == b"\x89PNG"
-    assert [line.get_marker() for line in axes.lines].count("o") == len(rates.SIZES[rates.KEPT])
+    assert [line.get_marker() for line in axes.lines].count("o") == len(rates.SIZES[rates.WAVELETS])
     law = axes.lines[0]
     assert np.polyfit(np.log(law.get_xdata()), np.log(law.get_ydata()), 1)[0] == pytest.approx(-0.5)
     figure, axes = plots.new_axes()
@@ -294,7 +294,7 @@ def test_the_command_measures_prints_and_goes_on(
 ) -> None:
     monkeypatch.setattr(rates, "CLIENTS", FEW)
     monkeypatch.setattr(rates, "_SMOOTH", ("hill",))
-    monkeypatch.setattr(rates, "SIZES", {rates.KEPT: FEW[:1]})
+    monkeypatch.setattr(rates, "SIZES", {rates.WAVELETS: FEW[:1]})
     monkeypatch.setattr(rates, "EPSILONS", (1.0,))
     arguments = ["benchmark", "rates", "--methods", f"{LINEAR},wavelet_laplace", "--repetitions", "2", "--workers", "1"]
     for extra in ([], ["--report"]):

@@ -22,7 +22,7 @@ SCHEME = Path("data/schemes/consumer_expenditure.toml")
 
 def found(rows, text):
     (verdict,) = (verdict for verdict in speed.verdicts(rows) if text in verdict.aim)
-    return verdict.found, verdict.reached
+    return verdict.value, verdict.reached
 
 
 def rows(*measured):

@@ -5,14 +5,14 @@ The command `ldpflow benchmark NAME`, its options, a flow's form, the rows, the 
 Modules:
     accuracy: the accuracy study: errors of densities
     collector: how many reports a second a collector takes over HTTP
-    coverage: the coverage study: how often nominal 95 % intervals hold the truth, how long they are
+    coverage: the coverage study: how often nominal 95 % intervals cover the true value, how long they are
     joint: the study of two attributes together: coverage of nominal 95 % intervals
     landing: rows of studies into a warehouse and out of it, landed as they are made and gone on with
     option: what a study can be asked, said with the field: of it are made the command's option
     points: the study of values on points
-    poisoning: the study of malicious clients: what they gain beside what theory says
+    poisoning: the study of malicious clients: their gains, compared with theory
     profile: where the processor time and the memory of a round go, step by step
-    rates: the study of rates: how errors fall as n epsilon^2 grows, beside what theory says
+    rates: the study of rates: how errors fall as n epsilon^2 grows, compared with theory
     rectangles: the study of rectangles: mean squared errors of shares of two numbers' ranges together
     reproduce: the documents' tables and figures: measured where the warehouse lacks them, drawn
     speed: the study of speed: clients, reports and rounds a second
@@ -21,11 +21,11 @@ Modules:
 
 STUDIES = {  # name of the module and of the command -> what the command does, which its help begins with
     "accuracy": "Measure errors of densities, distribution functions and numbers over many cells, beside the best peer's.",
-    "coverage": "Measure how often nominal 95 % intervals hold the truth, how long they are, and what is refused.",
-    "joint": "Measure numbers of two attributes together: who holds the truth, errors, and how often tests reject.",
-    "points": "Measure the law of values that a scheme names, counts and incomes, beside the best of others, and intervals.",
+    "coverage": "Measure how often nominal 95 % intervals cover the true value, how long they are, and what is refused.",
+    "joint": "Measure statistics of two attributes: coverage of intervals, errors, and rejection rates of tests.",
+    "points": "Measure discrete distributions, such as counts and incomes, against the best peer, and coverage of intervals.",
     "rectangles": "Measure shares of two numbers' ranges together, of ours and of peers that ask for both.",
-    "poisoning": "Measure what malicious clients gain beside what theory says, stated bounds, and what checks see of them.",
+    "poisoning": "Measure the gains of malicious clients against theory and stated bounds, and how often checks detect them.",
     "rates": "Measure how errors fall as n epsilon^2 grows, from 1e6 to 1e10, and draw them against the theory.",
     "speed": "Measure clients and reports a second beside the machine's own draws and counts, and peers; rounds, memory.",
     "profile": "Tell where the processor time and the memory of `ldpflow run` go, step by step, and land it.",

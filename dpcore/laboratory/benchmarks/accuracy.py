@@ -62,9 +62,9 @@ class Accuracy(Study):
         multiple=2,
     )
 
-    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
+    def pending(self, measured: pd.DataFrame) -> list[tuple[Any, ...]]:
         cells = [Cell(*cell) for cell in product(self.targets, self.clients, self.epsilons)]
-        return [*accuracy.left(cells, self.methods, self.repetitions, known)]
+        return [*accuracy.left(cells, self.methods, self.repetitions, measured)]
 
     def report(self, file: Path) -> Report:
         rows = self.rows(file)

@@ -38,7 +38,7 @@ class Collector(Study):
     batch: int = option(1000, "Reports in a request.", least=1, most=10_000)
     connections: int = option(8, "Connections that send at once.", least=1, most=256)
 
-    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
+    def pending(self, measured: pd.DataFrame) -> list[tuple[Any, ...]]:
         return [(turn,) for turn in range(collector_load.TURNS)]
 
     def measured(self, pieces: Sequence[tuple[Any, ...]], workers: int) -> Iterator[pd.DataFrame | None]:

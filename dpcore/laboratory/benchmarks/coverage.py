@@ -1,4 +1,4 @@
-"""The coverage study: how often nominal 95 % intervals hold the truth, how long they are, and what is refused."""
+"""The coverage study: how often nominal 95 % intervals cover the true value, how long they are, and what is refused."""
 
 from __future__ import annotations
 
@@ -70,19 +70,19 @@ class Coverage(Study):
                 )
         super().__post_init__()
 
-    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
+    def pending(self, measured: pd.DataFrame) -> list[tuple[Any, ...]]:
         cells = [
             (method, Cell(name, at.clients, at.epsilon))
             for name, at, method in product(self.targets, self.places, self.methods)
         ]
-        return [*runner.left(cells, self.repetitions, coverage.CHUNK, known)]
+        return [*runner.left(cells, self.repetitions, coverage.CHUNK, measured)]
 
     def rows(self, file: Path) -> pd.DataFrame:
         return coverage_aims.judged(super().rows(file))
 
     def verdicts(self, rows: pd.DataFrame) -> list[Verdict]:
-        found = coverage_aims.verdicts(rows)  # counts of no cells are 0, which would reach what must be few
-        return [replace(verdict, found=None) for verdict in found] if rows.empty else found
+        verdicts = coverage_aims.verdicts(rows)  # counts of no cells are 0, which would reach what must be few
+        return [replace(verdict, value=None) for verdict in verdicts] if rows.empty else verdicts
 
     def shown(self, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         """Yield what happened to a method's functional over all cells; all but counts of those not refused."""

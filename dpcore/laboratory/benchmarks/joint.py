@@ -36,7 +36,7 @@ _ERROR = {  # law, clients, number, of what: root mean squared errors, or standa
 
 @dataclass(frozen=True, kw_only=True)
 class Joint(Study):
-    """Numbers and categories, independent and not, each reported with the same epsilon and paired, or asked together.
+    """Numbers and categories, independent and not, each reported with the same epsilon and paired, or as a joint attribute.
 
     A cell is a law, a place and a number of both attributes.  Where the attributes are independent, how often tests reject.
 
@@ -65,28 +65,28 @@ class Joint(Study):
     places: tuple[Place, ...] = option(_PLACES, "Numbers of clients, each with its epsilon.", flag="--at")
     repetitions: int = option(1000, "Repetitions a cell; more can be added later.", least=2, most=1_000_000)
 
-    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
+    def pending(self, measured: pd.DataFrame) -> list[tuple[Any, ...]]:
         cells = [Cell(name, at.clients, at.epsilon) for name, at in product(self.laws, self.places)]
-        return list(runner.left([(joint.OURS, cell) for cell in cells], self.repetitions, joint.CHUNK, known))
+        return list(runner.left([(joint.OURS, cell) for cell in cells], self.repetitions, joint.CHUNK, measured))
 
     def shown(self, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         """Yield a number of a law and place each, and a test where the attributes are independent."""
         for (target, clients, epsilon), sums, rounds in _cells(rows):
-            told: dict[str, Any] = {"target": target, "clients": clients, "epsilon": epsilon, "rounds": rounds}
-            told |= dict.fromkeys(("held", "error", "shown", "told", "rejected"), np.nan)
+            line: dict[str, Any] = {"target": target, "clients": clients, "epsilon": epsilon, "rounds": rounds}
+            line |= dict.fromkeys(("held", "error", "shown", "told", "rejected"), np.nan)
             for metric in sums.index[sums.index.str.startswith("rejected:")]:
-                yield told | {"asked": metric.removeprefix("rejected:"), "rejected": sums[metric] / rounds}
+                yield line | {"asked": metric.removeprefix("rejected:"), "rejected": sums[metric] / rounds}
             for metric in sums.index[sums.index.str.startswith("held:")]:
                 asked = metric.removeprefix("held:")
                 errors = {key: (sums.get(f"{name}:{asked}", np.nan) / rounds) ** 0.5 for key, name in _ERRORS.items()}
-                yield told | {"asked": asked, "held": sums[metric] / rounds, **errors}
+                yield line | {"asked": asked, "held": sums[metric] / rounds, **errors}
 
     def verdicts(self, rows: pd.DataFrame) -> list[Verdict]:
-        found = list(self.shown(rows)) if len(rows) else []
-        held = [row["held"] for row in found if not np.isnan(row["held"])]
+        lines = list(self.shown(rows)) if len(rows) else []
+        held = [row["held"] for row in lines if not np.isnan(row["held"])]
         errors = {
             (row["target"], row["clients"], row["asked"], key): row[key]
-            for row in found
+            for row in lines
             for key in _ERRORS
             if row["epsilon"] == 1 and not np.isnan(row[key])
         }
@@ -97,7 +97,7 @@ class Joint(Study):
                 0.85,
                 at_least=True,
             ),
-            Verdict("tests whose size is surely outside 4 to 6 %", _sizes(rows) if len(rows) else None, 0.0),
+            Verdict("tests whose size is significantly outside 4 to 6 %", _sizes(rows) if len(rows) else None, 0.0),
             *(
                 Verdict(
                     f"{law}, {clients:,}: {asked}'s error, of {most:g}", errors[law, clients, asked, key] / most, 1.0
@@ -118,7 +118,7 @@ def _cells(rows: pd.DataFrame) -> Iterator[tuple[tuple[Any, ...], pd.Series, int
 
 
 def _sizes(rows: pd.DataFrame) -> float | None:
-    """How many tests reject surely less or more often than they may, where attributes are independent."""
+    """How many tests reject significantly less or more often than their size, for independent attributes."""
     outside = []
     for _, sums, rounds in _cells(rows):
         low, high = binomial_interval(sums[sums.index.str.startswith("rejected:")].to_numpy(), rounds, _SURE)

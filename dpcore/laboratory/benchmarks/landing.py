@@ -12,7 +12,7 @@ import pandas as pd
 from dpcore import wire
 from dpcore.results import warehouse
 
-_KNOWN = ["method", "parameters", "target", "clients", "epsilon", "repetitions"]
+_PIECE_COLUMNS = ["method", "parameters", "target", "clients", "epsilon", "repetitions"]
 
 
 def landed(
@@ -35,21 +35,22 @@ def landed(
             warehouse.publish_copy(file)
 
 
-def known(
-    file: Path, study: str, stands: str, mark: str, begun: datetime | None, repetitions: int | None = None
+def measured_pieces(
+    file: Path, study: str, piece_condition: str, mark: str, begun: datetime | None, repetitions: int | None = None
 ) -> tuple[datetime, pd.DataFrame]:
     """Return when the study to go on with was begun, and its pieces; now and none where there is none of this edition.
 
-    stands: SQL, which rows stand for a piece; '' for a study that begins anew.  mark: the version that rows must have.
+    piece_condition: SQL condition of rows that represent a piece; '' for a study that starts again.  mark: version of rows.
     begun: the study meant; by default the newest.  repetitions: what each piece must have; any number by default.
     Columns: method, parameters, target, clients, epsilon, repetitions.
     """
-    fresh = begun or datetime.now(UTC), pd.DataFrame(columns=_KNOWN)
-    if not stands or not file.exists():
+    fresh = begun or datetime.now(UTC), pd.DataFrame(columns=_PIECE_COLUMNS)
+    if not piece_condition or not file.exists():
         return fresh
     rows = warehouse.query(
         file,
-        f"select distinct {', '.join(_KNOWN)}, version, measured_at from benchmarks where study = '{study}' and {stands}",
+        f"select distinct {', '.join(_PIECE_COLUMNS)}, version, measured_at from benchmarks "
+        f"where study = '{study}' and {piece_condition}",
     )
     if rows.empty:
         return fresh
@@ -57,7 +58,7 @@ def known(
     rows = rows[rows["measured_at"] == begun.astimezone(UTC).replace(tzinfo=None)]
     if set(rows["version"]) != {mark} or (repetitions and set(rows["repetitions"]) != {repetitions}):
         return fresh
-    return begun, rows[_KNOWN]
+    return begun, rows[_PIECE_COLUMNS]
 
 
 def picture(folder: Path, name: str, figure: Any) -> dict[str, Path]:

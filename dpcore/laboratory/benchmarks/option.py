@@ -16,7 +16,7 @@ class Option:
     """One field of a study; its kind is that of its default, and a tuple is a list of such, which is given with commas.
 
     words: what it is.  flag: the command's option, by default the field's name; '' makes it an argument.
-    choices: names it may be, any by default.  least, most: of a number.  multiple: of which it must be one.
+    choices: names it may be, any by default.  least, most: of a number.  multiple: it must be a multiple of this.
     """
 
     default: Any

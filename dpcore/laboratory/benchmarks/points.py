@@ -20,13 +20,13 @@ from dpcore.laboratory.studies.targets.discrete_distributions import point_laws
 
 _PLACES = (Place(100_000, 1.0), Place(1_000_000, 1.0), Place(100_000, 4.0))
 _OTHERS = "others"
-_ERRORS = 50  # repetitions of the others, of whom the best is wanted
+_ERRORS = 50  # repetitions of the peers
 _WITHIN = (0.93, 0.97)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Points(Study):
-    """Counts, ages, rounded incomes and values without order, of which the scheme says which there are.
+    """Counts, ages, rounded incomes and values without order, declared in the scheme.
 
     Ours are rounds of `mechanism = "auto"`.  The best of the others is chosen in hindsight, cell by cell, of frequency oracles
     that know the values, with the nearest proper frequencies, and the settings of the accuracy study's peers.
@@ -51,15 +51,17 @@ class Points(Study):
     grows = True
     measure = staticmethod(points.measure)
 
-    laws: tuple[str, ...] = option(tuple(point_laws()), "Laws of values.", choices=tuple(point_laws()))
+    laws: tuple[str, ...] = option(tuple(point_laws()), "Discrete distributions.", choices=tuple(point_laws()))
     places: tuple[Place, ...] = option(_PLACES, "Numbers of clients, each with its epsilon.", flag="--at")
     repetitions: int = option(1000, "Repetitions a cell; more can be added later.", least=2, most=1_000_000)
 
-    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
+    def pending(self, measured: pd.DataFrame) -> list[tuple[Any, ...]]:
         cells = [Cell(name, at.clients, at.epsilon) for name, at in product(self.laws, self.places)]
         ours = [(points.OURS, cell) for cell in cells]
         there = (
-            known.assign(method=known["method"].where(known["method"] == points.OURS, _OTHERS)) if len(known) else known
+            measured.assign(method=measured["method"].where(measured["method"] == points.OURS, _OTHERS))
+            if len(measured)
+            else measured
         )
         others = runner.left([(_OTHERS, cell) for cell in cells], min(_ERRORS, self.repetitions), points.CHUNK, there)
         return [*others, *runner.left(ours, self.repetitions, points.CHUNK, there)]
@@ -71,13 +73,13 @@ class Points(Study):
             sums, rounds = whole["value"], whole["repetitions"]["w1"]
             errors = sums["w1"] / rounds
             spread = np.sqrt(np.maximum(sums["w1_square"] / rounds - errors**2, 0) / rounds) / errors
-            told = {"target": target, "clients": clients, "epsilon": epsilon}
+            line = {"target": target, "clients": clients, "epsilon": epsilon}
             if points.OURS not in errors.index:
                 continue
             own, others = sums.loc[points.OURS], errors.drop(points.OURS)
             best = others.idxmin() if len(others) else None
             held = {name: own[f"held:{name}"] / rounds[points.OURS] for name in _asked(own)}
-            yield told | {
+            yield line | {
                 "error": 100 * errors[points.OURS],
                 "best": best,
                 "ratio": errors[points.OURS] / others.min() if best else None,
@@ -91,10 +93,10 @@ class Points(Study):
             }
 
     def verdicts(self, rows: pd.DataFrame) -> list[Verdict]:
-        told = list(self.shown(rows)) if len(rows) else []
-        ratios = [row for row in told if row["ratio"] is not None]
+        lines = list(self.shown(rows)) if len(rows) else []
+        ratios = [row for row in lines if row["ratio"] is not None]
         surely = [row["ratio"] - 2 * row["uncertainty"] for row in ratios]
-        held = [(name, share) for row in told for name, share in row["held"].items()]
+        held = [(name, share) for row in lines for name, share in row["held"].items()]
         within = [_WITHIN[0] <= share and (share <= _WITHIN[1] or name.startswith("quantile")) for name, share in held]
         return [
             Verdict("ratio less two of its errors, the largest", max(surely, default=None), 1.1),

@@ -1,4 +1,4 @@
-"""The study of malicious clients: what they gain beside what theory says, and how often the checks see them."""
+"""The study of malicious clients: their gains compared with theory, and how often checks detect them."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ class Poisoning(Study):
         400, "Rounds of each attack; fewer are fitted.", least=poisoning.LEAST_REPETITIONS, most=1_000_000
     )
 
-    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
+    def pending(self, measured: pd.DataFrame) -> list[tuple[Any, ...]]:
         return [(method, self.repetitions) for method in self.methods]
 
     def verdicts(self, rows: pd.DataFrame) -> list[Verdict]:
         return poisoning.verdicts(rows)
 
     def shown(self, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
-        """Yield a method and attack each: rises by share of malicious clients, what theory says of them, and what is seen."""
-        rows = poisoning.told(rows)
+        """Yield for each method and attack: gains by share of malicious clients, their theory, and detection rates."""
+        rows = poisoning.with_attacks(rows)
         rows = rows[rows["beta"].isin(poisoning.BIASED) & rows["target"].isin(("frequency", "mean"))]
         for (method, attack), group in rows.groupby(["method", "attack"], sort=False):
             rises = {f"at_{100 * beta:g}": _at(group[group["beta"] == beta]) for beta in poisoning.BIASED}
@@ -67,7 +67,7 @@ class Poisoning(Study):
         from dpcore.laboratory.plots.poisoning import plot_power
         from dpcore.results import plots
 
-        rows = poisoning.told(self.rows(file))
+        rows = poisoning.with_attacks(self.rows(file))
         rows = rows[rows["metric"].str.startswith("seen:") & (rows["beta"] > 0)]
         rows = rows.assign(check=rows["metric"].str.removeprefix("seen:"))
         pictures: dict[str, Path] = {}

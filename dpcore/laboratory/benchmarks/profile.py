@@ -43,7 +43,7 @@ class Profile(Study):
         for n in self.clients:
             check_clients(n)
 
-    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
+    def pending(self, measured: pd.DataFrame) -> list[tuple[Any, ...]]:
         return [(self.scheme, n) for n in self.clients]
 
     def shown(self, rows: pd.DataFrame) -> Iterable[Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""The study of rates: how errors fall as n epsilon^2 grows, beside what theory says."""
+"""The study of rates: how errors fall as n epsilon^2 grows, compared with theory."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ class Rates(Study):
         50, "Repetitions a cell, of ten rounds each in atomic ones; more can be added later.", least=2, most=100_000
     )
 
-    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
+    def pending(self, measured: pd.DataFrame) -> list[tuple[Any, ...]]:
         cells = [(method, cell) for method in self.methods for cell in rates.cells(method)]
-        return [*runner.left(cells, self.repetitions, rates.CHUNK, known, rates.rounds_each)]
+        return [*runner.left(cells, self.repetitions, rates.CHUNK, measured, rates.rounds_each)]
 
     def rows(self, file: Path) -> pd.DataFrame:
         return rates_aims.judged(self.cells(file))
 
     def cells(self, file: Path) -> pd.DataFrame:
-        """Return how the newest study stands, cell by cell: rows of the view `rates_cells`."""
+        """Return the results of the newest study by cell: rows of the view `rates_cells`."""
         return super().rows(file)
 
     def verdicts(self, rows: pd.DataFrame) -> list[Verdict]:

@@ -43,18 +43,18 @@ class Rectangles(Study):
     places: tuple[Place, ...] = option(_PLACES, "Numbers of clients, each with its epsilon in all.", flag="--at")
     repetitions: int = option(50, "Repetitions a cell; more can be added later.", least=2, most=1_000_000)
 
-    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
+    def pending(self, measured: pd.DataFrame) -> list[tuple[Any, ...]]:
         cells = [Cell(name, at.clients, at.epsilon) for name, at in product(self.laws, self.places)]
         asked = [(method, cell) for cell in cells for method in rectangles.METHODS]
-        return list(runner.left(asked, self.repetitions, rectangles.CHUNK, known))
+        return list(runner.left(asked, self.repetitions, rectangles.CHUNK, measured))
 
     def shown(self, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         """Yield a law and place each."""
         for (target, clients, epsilon), cell in rows.groupby(["target", "clients", "epsilon"], sort=False):
             sums = cell.groupby("method")[["value", "repetitions"]].sum()
             errors = (sums["value"] / sums["repetitions"]).to_dict()
-            told = {"target": target, "clients": clients, "epsilon": epsilon, "rounds": int(sums["repetitions"].min())}
-            yield told | dict.fromkeys(rectangles.METHODS) | errors
+            line = {"target": target, "clients": clients, "epsilon": epsilon, "rounds": int(sums["repetitions"].min())}
+            yield line | dict.fromkeys(rectangles.METHODS) | errors
 
     def verdicts(self, rows: pd.DataFrame) -> list[Verdict]:
         ratios = []

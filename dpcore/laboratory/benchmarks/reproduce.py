@@ -45,7 +45,7 @@ class Reproduce(Study):
     def mark(self) -> str:
         return super().mark + ".quick" * self.quick
 
-    def known(self, file: Path, begun: datetime | None) -> tuple[datetime | None, pd.DataFrame]:
+    def measured_pieces(self, file: Path, begun: datetime | None) -> tuple[datetime | None, pd.DataFrame]:
         """Return the names of figures that are there; each has a time of its own."""
         if not file.exists():
             return None, pd.DataFrame(columns=["method", "version"])
@@ -57,8 +57,8 @@ class Reproduce(Study):
             rows["version"].isin({self.mark, replace(self, quick=False).mark})
         ]  # a quick one may be a full one
 
-    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
-        there = set(known["method"])
+    def pending(self, measured: pd.DataFrame) -> list[tuple[Any, ...]]:
+        there = set(measured["method"])
         return [(name, Effort(self.quick)) for name in self.names if name not in there]
 
     def rows(self, file: Path) -> pd.DataFrame:
@@ -80,7 +80,7 @@ class Reproduce(Study):
                 yield {"figure": name} | dict(zip(HEADS, verdict.line, strict=True))
 
     def draw(self, file: Path, folder: Path) -> dict[str, Path]:
-        """Draw a picture of each figure, its panels beside what theory says; return name -> file."""
+        """Draw each figure, with theory in its panels; return name -> file."""
         pictures: dict[str, Path] = {}
         for name, points in self.rows(file).groupby("figure", sort=False):
             pictures |= landing.picture(folder, str(name), _figure(str(name), points))

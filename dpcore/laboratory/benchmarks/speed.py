@@ -56,7 +56,7 @@ class Speed(Study):
     full: bool = option(False, "Up to 1e8 clients, and 1e9 for memory: half an hour more.")
     peers: Path = option(Path(".venv-peers"), "The peers' environment; `make peers` makes it.")
 
-    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
+    def pending(self, measured: pd.DataFrame) -> list[tuple[Any, ...]]:
         return [(part, self.repetitions, self.peers, self.full) for part in self.parts]
 
     def verdicts(self, rows: pd.DataFrame) -> list[Verdict]:

@@ -22,7 +22,7 @@ from dpcore.results import warehouse
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """How the newest study stands: its rows, as `Study.rows` gives them, and the aims with what was found."""
+    """The results of the newest study: its rows, as from `Study.rows`, and the verdicts on its aims."""
 
     rows: pd.DataFrame
     verdicts: list[Verdict]
@@ -32,7 +32,7 @@ class Report:
 class Study(ABC):
     """A study and what it is asked: the fields, each an `option`.  Raises SchemeError for what it cannot be asked.
 
-    The docstring of a study, but for its first line, is told by the command's help.
+    The command's help shows the docstring of a study without its first line.
     """
 
     name: ClassVar[str]
@@ -40,11 +40,11 @@ class Study(ABC):
     title: ClassVar[str]
     """Of the table and the pages."""
     table: ClassVar[Mapping[str, str]]
-    """Heading -> how its text is formatted from a row of `shown`; a text of which a value is missing stays empty."""
+    """Heading -> format of its text from a row of `shown`; empty if a value is missing."""
     edition: ClassVar[int | None] = None
     """Of targets, statistics and seeds; another edition's rows are not gone on with."""
     stands: ClassVar[str] = ""
-    """SQL: which of the rows stand for a piece of work, so that a stopped study goes on; '' where it begins anew."""
+    """SQL condition of the rows that represent a piece of work, so that a stopped study continues; '' if it starts again."""
     grows: ClassVar[bool] = False
     """Whether more repetitions go on with the same study."""
     is_parallel: ClassVar[bool] = True
@@ -63,17 +63,17 @@ class Study(ABC):
         return version("ldpflow") + (f"+{self.name}.{self.edition}" if self.edition else "")
 
     @abstractmethod
-    def pending(self, known: pd.DataFrame) -> list[tuple[Any, ...]]:
-        """Return the pieces of work that are left, arguments of `measure`; known: see `landing.known`."""
+    def pending(self, measured: pd.DataFrame) -> list[tuple[Any, ...]]:
+        """Return the pieces of work that are left, arguments of `measure`; measured: see `landing.measured_pieces`."""
 
     def measured(self, pieces: Sequence[tuple[Any, ...]], workers: int) -> Iterator[pd.DataFrame | None]:
         """Yield the rows of each piece as they are made, None for one that has none."""
         yield from runner.measured(type(self).measure, pieces, workers)
 
-    def known(self, file: Path, begun: datetime | None) -> tuple[datetime | None, pd.DataFrame]:
+    def measured_pieces(self, file: Path, begun: datetime | None) -> tuple[datetime | None, pd.DataFrame]:
         """Return when the study to go on with was begun, None for a time a piece, and what there is of it."""
         repetitions = None if self.grows else getattr(self, "repetitions", None)
-        return landing.known(file, self.name, self.stands, self.mark, begun, repetitions)
+        return landing.measured_pieces(file, self.name, self.stands, self.mark, begun, repetitions)
 
     def run(
         self, file: Path, workers: int = 1, *, again: bool = False, begun: datetime | None = None
@@ -84,7 +84,7 @@ class Study(ABC):
         begun: the study to go on with, or to begin, by its time (with a time zone); by default the newest one, unless it is
         of another version or, where it does not grow, of other repetitions: then a new one is begun.
         """
-        begun, there = self.known(file, begun)
+        begun, there = self.measured_pieces(file, begun)
         pieces = self.pending(there[:0] if again else there)
         common = {"study": self.name, "version": self.mark}
         frames = self.measured(pieces, workers)
@@ -103,7 +103,7 @@ class Study(ABC):
         return []
 
     def report(self, file: Path) -> Report:
-        """Return how the newest study stands."""
+        """Return the results of the newest study."""
         rows = self.rows(file)
         return Report(rows, self.verdicts(rows))
 
@@ -120,7 +120,7 @@ class Study(ABC):
         return {}
 
     def remarks(self) -> list[str]:
-        """Return what else is to be said, a line each."""
+        """Return further remarks, one per line."""
         return []
 
 

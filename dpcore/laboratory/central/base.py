@@ -32,7 +32,7 @@ class CuratorMechanism(ABC):
 
     @abstractmethod
     def certificate(self) -> Certificate:
-        """Return what is kept, from the integers that are drawn with."""
+        """Return the certified loss, from the integers used for drawing."""
 
     @abstractmethod
     def release(self, records: np.ndarray, random: Source) -> Any:

@@ -1,4 +1,4 @@
-"""The differencing attack: two innocent counts, one with and one without a person, and what their difference tells.
+"""The differencing attack: two innocent counts, one with and one without a person, and what their difference reveals.
 
 Source: [DworkRoth2014], quoted in [Garivier2022]: how many people have the trait; how many people, not named Z, have it.
 """

@@ -1,6 +1,6 @@
 """The Laplace mechanism in k dimensions, report noisy max, and the most common value [Dwork2006].
 
-Noise is discrete Laplace on the lattice of the query, exact: floating-point noise tells neighbours apart [Mironov2012].
+Noise is discrete Laplace on the lattice of the query, exact: floating-point noise distinguishes neighbours [Mironov2012].
 """
 
 from __future__ import annotations

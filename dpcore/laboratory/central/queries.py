@@ -1,7 +1,7 @@
 """What is asked of a database: counts, sums, means and histograms, on an integer lattice, each with its l1 sensitivity.
 
-The sensitivity is of the statistic over its whole domain, not of the records at hand, which would tell something about them
-([HuOverview] says otherwise in passing).  Neighbours differ in one record: a count moves by at most 1, a sum by the width of
+The sensitivity is of the statistic over its whole domain, not of the records at hand, which would reveal something about them
+([HuOverview] states otherwise in passing).  Neighbours differ in one record: a count moves by at most 1, a sum by the width of
 its bounds, a mean by that over n, and a histogram by 2, for one bin loses what another gains.
 """
 
@@ -43,11 +43,11 @@ class Query(ABC):
         """Return what one lattice step is worth in each coordinate, shape (k,) or ()."""
 
     def offset(self, n: int) -> np.ndarray:
-        """Return the answer that the integers 0 stand for."""
+        """Return the answer for the integers 0."""
         return np.zeros(())
 
     def answer(self, integers: np.ndarray, n: int) -> np.ndarray:
-        """Return the answer that integers stand for, shape (k,), in the query's unit."""
+        """Return the answer for integers, shape (k,), in the query's unit."""
         return np.asarray(self.offset(n) + integers * self.unit(n))
 
 

@@ -112,9 +112,9 @@ class KullbackLeiblerMean(_GaussianMean):
     def __post_init__(self) -> None:
         check_positive(alpha=self.alpha)
         _check_shape(self, discrete_gaussian.LARGEST)
-        if self.kept > Fraction(self.alpha):
+        if self.certified_loss > Fraction(self.alpha):
             raise CalibrationError(
-                f"the divergence would be {float(self.kept):.6g}, above alpha = {self.alpha}; use `design`"
+                f"the divergence would be {float(self.certified_loss):.6g}, above alpha = {self.alpha}; use `design`"
             )
 
     @classmethod
@@ -127,7 +127,7 @@ class KullbackLeiblerMean(_GaussianMean):
         return cls(alpha, radius, dimension, scale)
 
     @property
-    def kept(self) -> Fraction:
+    def certified_loss(self) -> Fraction:
         """D^2 / (2 s^2)."""
         return Fraction(l2_sensitivity(self.dimension) ** 2, 2 * self.scale**2)
 
@@ -152,8 +152,8 @@ class ApproximateMean(_GaussianMean):
     def __post_init__(self) -> None:
         _check_approximate(self.epsilon, self.delta)
         _check_shape(self, discrete_gaussian.LARGEST)
-        if self.kept > self.delta:
-            raise CalibrationError(f"delta would be {self.kept:.6g}, above {self.delta}; use `design`")
+        if self.certified_loss > self.delta:
+            raise CalibrationError(f"delta would be {self.certified_loss:.6g}, above {self.delta}; use `design`")
 
     @classmethod
     def design(
@@ -173,7 +173,7 @@ class ApproximateMean(_GaussianMean):
         return cls(epsilon, delta, radius, dimension, _gaussian(scale))
 
     @property
-    def kept(self) -> float:
+    def certified_loss(self) -> float:
         """The least delta that a Renyi order proves."""
         return approximate_delta(l2_sensitivity(self.dimension), self.scale, self.epsilon)
 

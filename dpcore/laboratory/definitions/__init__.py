@@ -1,7 +1,7 @@
 """Definitions of privacy: what a finite channel keeps under each, exactly, and how they imply one another [BarberDuchi2014].
 
 Modules:
-    channel: a finite channel in exact fractions: what is said given what is true
+    channel: a finite channel in exact fractions: outputs given inputs
     divergences: divergences of two laws on finitely many outputs, sum q phi(p / q)
     gaussian: a Gaussian around a mean: (epsilon, delta)-private for every epsilon
     order: the order of channels by what they tell

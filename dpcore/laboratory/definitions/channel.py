@@ -1,4 +1,4 @@
-"""A finite channel in exact fractions: what is said given what is true, and which inputs must not be told apart.
+"""A finite channel in exact fractions: probabilities of outputs given inputs, and which inputs are neighbours.
 
 An input is one person's record, and then all pairs of inputs are neighbours (local privacy), or a whole database, and then
 those are that differ in one record.  Composition is that of definition 6 of [BarberDuchi2014].
@@ -25,7 +25,7 @@ _MOST_DATABASES = 4096
 class Channel:
     """Q(z | x), x an input and z an output, by their numbers.
 
-    rows: per input its law of the outputs, fractions that sum to one.
+    rows: for each input its distribution over the outputs, fractions that sum to one.
     neighbours: ordered pairs (x, x') of inputs; each pair in both orders.
     inputs: what each input is, for messages and for distances; its number by default.
 
@@ -78,7 +78,7 @@ class Channel:
         return [(self.rows[x], self.rows[y]) for x, y in self.neighbours]
 
     def then(self, processing: Channel) -> Channel:
-        """Return the composition: what `processing` makes of what this channel says.
+        """Return the composition: the outputs of this channel, passed through `processing`.
 
         Raises CalibrationError where it has not an input for each output.
         """
@@ -97,7 +97,7 @@ class Channel:
         return Channel(rows, self.neighbours, self.inputs)
 
     def beside(self, other: Channel) -> Channel:
-        """Return the channel that says both, drawn independently given the same input."""
+        """Return the channel of both outputs, drawn independently given the same input."""
         if len(other.rows) != len(self.rows):
             raise CalibrationError(f"both channels must have {len(self.rows)} inputs, got {len(other.rows)}")
         rows = tuple(tuple(p * q for p in a for q in b) for a, b in zip(self.rows, other.rows, strict=True))
@@ -118,7 +118,7 @@ def on_databases(
 ) -> Channel:
     """Return the channel on all databases of n records, each one of the values; neighbours differ in one record.
 
-    law: what is said of a database, output -> probability.
+    law: distribution of the release for a database, output -> probability.
     Raises CalibrationError for more than 4096 databases.
 
     >>> majority = on_databases((0, 1), 3, lambda x: {sum(x) > 1: Fraction(1)})

@@ -1,4 +1,4 @@
-"""The order of channels by what they tell: Q' is less informative than Q where Q' is Q with something done to what it says.
+"""The order of channels by what they tell: Q' is less informative than Q if Q' is Q followed by a processing of its output.
 
 Definition 7 of [BarberDuchi2014], the order of Blackwell and Le Cam.  Whether such a processing exists is a linear program:
 find a stochastic T that makes Q T as near Q' as can be, in the largest total variation over inputs.  That distance is Le

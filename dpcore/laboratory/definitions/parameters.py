@@ -78,7 +78,7 @@ def smooth_epsilon(channel: Channel, distance: Callable[[Hashable, Hashable], fl
     """Return the smallest epsilon of smooth privacy (definition 2), a float, infinite where there is none.
 
     Q(A | x) <= exp(epsilon d(x, x')) Q(A | x') for *all* pairs of inputs.
-    distance: d of two of the channel's inputs, at least 0, and 0 of two that nothing tells apart.
+    distance: d of two of the channel's inputs, at least 0, and 0 for two indistinguishable inputs.
     """
     worst = 0.0
     for x, p in enumerate(channel.rows):

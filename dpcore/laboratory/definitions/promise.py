@@ -37,7 +37,7 @@ class Promise:
         check_within(0, 1, delta=self.delta)
 
     @classmethod
-    def of(cls, budget: Budget, delta: Fraction = Fraction(0)) -> Promise:
+    def from_budget(cls, budget: Budget, delta: Fraction = Fraction(0)) -> Promise:
         """Return what a budget promises, e^epsilon from below."""
         return cls(budget.ratio_floor, delta)
 

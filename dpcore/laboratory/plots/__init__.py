@@ -2,8 +2,8 @@
 
 Modules:
     accuracy: the accuracy study in pictures: where we are better than the best peer
-    coverage: the coverage study in pictures: how often intervals of each functional hold the truth
+    coverage: the coverage study in pictures: how often intervals of each functional cover the true value
     curves: curves of a table: one line for each name, error bars
     poisoning: the study of malicious clients in pictures: how often each check sees an attack
-    rates: the study of rates in pictures: errors against n epsilon^2, beside what theory says
+    rates: the study of rates in pictures: errors against n epsilon^2, with theory
 """

@@ -10,7 +10,7 @@ from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 from dpcore.results.plots import style
 from dpcore.results.text.phrases import in_words, separated
 
-_PEER = "#009E73"  # bluish green, the third colour of the house's palette
+_PEER = "#009E73"  # bluish green, the third colour of the palette
 _BETTER_TO_WORSE = LinearSegmentedColormap.from_list("ratio", [style.ESTIMATE, "#FFFFFF", style.TRUTH])
 _REACH = 3.0  # octaves on each side of 1 before colours saturate
 _LONG = 6.0  # octaves from which two digits would need a power of ten
@@ -21,7 +21,7 @@ def plot_ratios(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
     """Draw one metric's error ratios as a table of colours, and return the Axes.
 
     frame: rows of `accuracy_cells` of one method and metric: target, clients, epsilon, to_hindsight.
-    A cell says our median error over that of the best peer in hindsight: blue below 1, vermilion above.
+    A cell shows our median error over that of the best peer in hindsight: blue below 1, vermilion above.
     Raises ValueError when rows or columns are missing, or are of several methods or metrics.
     """
     style.need(frame, ("target", "clients", "epsilon", "to_hindsight"))
@@ -40,8 +40,8 @@ def plot_ratios(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
     clients, epsilons = (table.columns.get_level_values(name) for name in ("clients", "epsilon"))
     first = [n != before for n, before in zip(clients, [None, *clients[:-1]], strict=True)]
     under = [f"{separated(n)}\nclients" if new else "" for n, new in zip(clients, first, strict=True)]
-    told = [f"{epsilon:g}\n{text}".rstrip() for epsilon, text in zip(epsilons, under, strict=True)]
-    axes.set_xticks(range(table.shape[1]), told)
+    labels = [f"{epsilon:g}\n{text}".rstrip() for epsilon, text in zip(epsilons, under, strict=True)]
+    axes.set_xticks(range(table.shape[1]), labels)
     style.dress(
         axes,
         title=title or f"{in_words(method)}: {metric}",

@@ -1,4 +1,4 @@
-"""The coverage study in pictures: how often intervals of each functional hold the truth."""
+"""The coverage study in pictures: how often intervals of each functional cover the true value."""
 
 from __future__ import annotations
 
@@ -66,17 +66,19 @@ def plot_coverage(frame: pd.DataFrame, axes: Axes, *, title: str = "") -> Axes:
     style.dress(
         axes,
         title=title or f"{in_words(style.only(frame, 'target'))}: coverage of nominal 95 % intervals",
-        subtitle="share of repetitions whose interval holds the truth, with its 95 % interval; a cross was refused",
+        subtitle="share of repetitions whose interval covers the true value, with its 95 % interval; a cross: refused",
         rules="x",
     )
     style.label(axes, x="coverage")
-    told = [Line2D([], [], color=_COLOURS[i % len(_COLOURS)], lw=2, label=in_words(m)) for i, m in enumerate(methods)]
-    told += [
+    handles = [
+        Line2D([], [], color=_COLOURS[i % len(_COLOURS)], lw=2, label=in_words(m)) for i, m in enumerate(methods)
+    ]
+    handles += [
         Line2D([], [], color=style.FAINT, lw=0, marker=_MARKERS[i % len(_MARKERS)], label=f"{n:,}, epsilon {e:g}")
         for i, (_, n, e) in enumerate(places)
     ]
     axes.legend(
-        handles=told,
+        handles=handles,
         loc="upper center",
         bbox_to_anchor=(0.4, -0.06),
         ncols=3,

@@ -1,4 +1,4 @@
-"""Curves of a table: one line for each name, error bars, and what theory says dashed beside them."""
+"""Curves of a table: one line for each name, error bars, and theory dashed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COLOURS = (style.ESTIMATE, "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9
 _MARKERS = "osD^v<>Ph"
 _STATED = (0, (4, 3))  # dashes
 _WIDE = 10.0  # from end to end, where powers of ten are labels enough, if there are
-_FEWEST = 3  # of them; else these stand between
+_FEWEST = 3  # of them; else these are between
 _BETWEEN = (1.0, 2.0, 5.0)
 _COLUMNS = ("curve", "x", "value", "error", "stated")
 
@@ -35,7 +35,7 @@ def plot_curves(
 
     frame: columns curve, x, value, error (standard errors, drawn as 95 % intervals where they are above 0) and stated; NaN
     where there is none.  x, y: what the axes are, with units.  names: of curves, in the order of their colours; by default
-    those of the frame.  logarithmic: '', 'x', 'y' or 'xy'.  slope: whether the legend says slopes of log value in log x.
+    those of the frame.  logarithmic: '', 'x', 'y' or 'xy'.  slope: whether the legend shows slopes of log value in log x.
     Raises ValueError when rows or columns are missing.
     """
     style.need(frame, _COLUMNS)
@@ -47,8 +47,8 @@ def plot_curves(
         has_values = np.isfinite(value).any()
         text = str(curve)
         if slope:
-            told = {"": value, "stated ": stated}
-            text += ": " + ", ".join(f"{word}{_slope(at, y):.2f}" for word, y in told.items() if np.isfinite(y).any())
+            slopes = {"": value, "stated ": stated}
+            text += ": " + ", ".join(f"{word}{_slope(at, y):.2f}" for word, y in slopes.items() if np.isfinite(y).any())
         if has_values:
             spread = 1.96 * np.where(error > 0, error, 0.0)
             axes.errorbar(
@@ -96,5 +96,9 @@ def _named(label: str, names: Sequence[str]) -> str:
 
 
 def _slope(x: np.ndarray, y: np.ndarray) -> float:
-    told = (x > 0) & (y > 0)
-    return float(np.polyfit(np.log(x[told]), np.log(y[told]), 1)[0]) if np.unique(x[told]).size > 1 else float("nan")
+    is_positive = (x > 0) & (y > 0)
+    return (
+        float(np.polyfit(np.log(x[is_positive]), np.log(y[is_positive]), 1)[0])
+        if np.unique(x[is_positive]).size > 1
+        else float("nan")
+    )

@@ -1,4 +1,4 @@
-"""The study of rates in pictures: errors against n epsilon^2, beside what theory says."""
+"""The study of rates in pictures: errors against n epsilon^2, with theory."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def plot_rates(frame: pd.DataFrame, axes: Axes, *, rate: float, title: str = "",
     frame: rows with functional, epsilon, effective (n epsilon^2), error, uncertainty (of its logarithm), expected, bias, noise
     and level.
     A point is a cell, hollow where epsilon is below one, its line the 95 % interval.  Where `expected` is a number (bias and
-    noise together), it is drawn through, bias and noise are dashed and dotted, the power law of the rate stands below all, and
-    the levels at the bottom; else the line is the power law among each functional's points.
-    rate: minus the slope that theory says.
+    noise together), it is drawn through, bias and noise are dashed and dotted, a line with the slope of the rate is drawn below
+    all, and the levels at the bottom; else the line is the power law among each functional's points.
+    rate: minus the slope of theory.
     Raises ValueError when rows or columns are missing.
     """
     style.need(frame, [field.name for field in fields(_Place)])
@@ -68,7 +68,7 @@ def plot_rates(frame: pd.DataFrame, axes: Axes, *, rate: float, title: str = "",
     axes.tick_params(which="minor", length=0, labelsize=style.SMALL_SIZE, labelcolor=style.INK)
     style.label(axes, x="n epsilon²", y="root mean square error")
     axes.legend(
-        handles=_told(functionals, is_predicted, rate, any(place.epsilon < 1 for place in places)),
+        handles=_legend_handles(functionals, is_predicted, rate, any(place.epsilon < 1 for place in places)),
         loc="center left",
         bbox_to_anchor=(1.0, 0.5),
         frameon=False,
@@ -105,22 +105,22 @@ def _name_levels(places: list[_Place], axes: Axes) -> None:
         )
 
 
-def _told(functionals: list[str], is_predicted: bool, rate: float, has_hollow: bool) -> list[Line2D]:
+def _legend_handles(functionals: list[str], is_predicted: bool, rate: float, has_hollow: bool) -> list[Line2D]:
     """What marks mean."""
-    told = [
+    handles = [
         Line2D([], [], color=colour, marker=marker, ms=4.5, lw=1.2, label=in_words(name))
         for name, colour, marker in zip(functionals, _COLOURS, _MARKERS, strict=False)
     ]
     grey = style.FAINT
     if has_hollow:
-        told.append(Line2D([], [], marker="o", mfc="white", ms=4.5, lw=0, label="epsilon below 1", color=grey))
+        handles.append(Line2D([], [], marker="o", mfc="white", ms=4.5, lw=0, label="epsilon below 1", color=grey))
     if is_predicted:
-        told += [
+        handles += [
             Line2D([], [], lw=1.4, label="predicted", color=grey),
             Line2D([], [], lw=0.9, ls=(0, (4, 3)), label="bias alone", color=grey),
             Line2D([], [], lw=0.9, ls=":", label="noise alone", color=grey),
             Line2D([], [], lw=1.0, label=f"slope −{rate:.3g}, below all", color=grey),
         ]
     else:
-        told.append(Line2D([], [], lw=1.2, label=f"lines: slope −{rate:.3g}", color=grey))
-    return told
+        handles.append(Line2D([], [], lw=1.2, label=f"lines: slope −{rate:.3g}", color=grey))
+    return handles

@@ -20,7 +20,7 @@ from dpcore.laboratory.studies.method import Method, Setting
 from dpcore.laboratory.studies.peers.catalogue import PREFIX, peers
 from dpcore.laboratory.studies.runner import Cell, seed
 
-PEERS = "peers"  # the name that stands for all of them
+PEERS = "peers"  # the name that selects all of them
 FIRST, SECOND = ".first", ".second"
 _CONFIDENT = 1.96
 
@@ -46,13 +46,13 @@ def chosen(names: Sequence[str]) -> tuple[Method, ...]:
     return tuple(wanted)
 
 
-def left(cells: Sequence[Cell], methods: Sequence[str], repetitions: int, known: pd.DataFrame) -> list[Piece]:
+def left(cells: Sequence[Cell], methods: Sequence[str], repetitions: int, measured: pd.DataFrame) -> list[Piece]:
     """Return the pieces of work that are left; methods: see `chosen`.
 
     Peers of a cell are one piece, each of ours is another: they take seconds and a minute.
-    known: a row a setting and cell that there is: method, parameters, target, clients, epsilon, repetitions.
+    measured: a row for each measured setting and cell: method, parameters, target, clients, epsilon, repetitions.
     """
-    there = set(known.itertuples(index=False, name=None))
+    there = set(measured.itertuples(index=False, name=None))
     pieces: list[Piece] = []
     for cell in cells:
         cheap: list[str] = []

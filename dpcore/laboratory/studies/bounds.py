@@ -1,9 +1,9 @@
 """The study of bounds: what our estimators err, over what no estimator can err less.
 
 Each row is a problem at one n and epsilon: the lower bound of `theory.lower_bounds`, and the risk of a method of ours measured
-where the bound comes from, between the two laws (or all the signs) that the bound says cannot be told apart, each drawn as
-often.  A bound that is one lies below every such risk.  How far above the risk lies is the constant that is left: most of it
-is the bounds', whose every step gives something away.
+where the bound comes from, between the two laws (or all the signs) that are indistinguishable by the bound, each drawn equally
+often.  A bound that is one lies below every such risk.  How far above the risk lies is the constant that is left: most of it is
+the bounds', whose every step gives something away.
 
     mean, local       coins (1 +- t) / 2 on the ends of the interval: all frequency oracles, and all mechanisms for numbers
     density, local    1 +- bumps, Lipschitz: integrated squared error of the default estimates

@@ -1,4 +1,4 @@
-"""The coverage study: do nominal 95 % intervals of functionals hold the truth, how long are they, and which are refused?
+"""The coverage study: do nominal 95 % intervals of functionals cover the true value, how long are they, and which are refused?
 
 One simulated round and one fit a repetition; every functional is asked of it, and the pointwise bands of its curves.
 Repetitions come in chunks: a chunk is what is measured, landed and gone on with, and a cell that has twenty chunks can be
@@ -7,13 +7,13 @@ given more.
 Rows.  `parameters` names the chunk, `metric` is FUNCTIONAL:STATISTIC, `repetitions` counts the chunk's, and `value` is a sum
 over those of its repetitions that returned a number:
 
-    returned, covered, above   how many; whose interval holds the truth; whose interval lies above it
+    returned, covered, above   how many; whose interval covers the true value; whose interval lies above it
     error, square              of value - truth and of its square
     length, standard_error     of high - low and of the standard error
-    second_order               of the share of the variance that is of second order, where every estimate says it
+    second_order               of the share of the variance that is of second order, if every estimate reports it
     broken                     how many numbers were not finite; they count as not returned, and have a row only where there are
 
-`density_band` and `cdf_band` stand among the functionals: covered and above are shares of a hundred points, error and square
+`density_band` and `cdf_band` are listed as functionals: covered and above are shares of a hundred points, error and square
 those of the band's middle, on average over the points.
 
 `failed` counts repetitions without an estimate; it has no functional.  The view `coverage_cells` adds the chunks up.
@@ -139,8 +139,8 @@ def seen(result: Any, truth: float) -> tuple[float, ...]:
 
 def bands(estimate: DensityEstimate, law: Target) -> dict[str, tuple[float, ...]]:
     """Return band -> what a repetition's adds to each sum."""
-    found = estimate.band(_AT, CONFIDENCE), estimate.cdf_band(_AT, CONFIDENCE)
-    return {name: _band(*ends, truth(_AT)) for name, ends, truth in zip(BANDS, found, (law.pdf, law.cdf), strict=True)}
+    limits = estimate.band(_AT, CONFIDENCE), estimate.cdf_band(_AT, CONFIDENCE)
+    return {name: _band(*ends, truth(_AT)) for name, ends, truth in zip(BANDS, limits, (law.pdf, law.cdf), strict=True)}
 
 
 def _band(low: np.ndarray, high: np.ndarray, truth: np.ndarray) -> tuple[float, ...]:

@@ -1,11 +1,11 @@
-"""What a reproduced figure is: panels of curves, each point beside what theory says, and the aims that are read off them.
+"""What a reproduced figure is: panels of curves, each point with its theory, and the aims that are read off them.
 
 The curves of every document have one form, so that they land in one table and are drawn in one way.  Columns of points:
 
     panel, curve    names; a curve of one name has one colour in every panel
-    x               where it is; the panel says what that is
+    x               where it is; the panel names the quantity
     value, error    what was measured and its standard error; NaN where only theory speaks, or where nothing was drawn
-    stated          what the document or theory says; NaN where it says nothing
+    stated          value of the document or theory; NaN if there is none
     clients, epsilon, repetitions   of the point; 0, infinity and 1 where it has none
 """
 

@@ -17,7 +17,7 @@ _SIZE = 0.05  # of the test
 
 
 def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
-    """Return sums of a chunk's rounds: who held, lengths, refusals, squared errors, told and found."""
+    """Return sums of a chunk's rounds: who held, lengths, refusals, squared errors, told and estimate."""
     law = joint_laws()[cell.target]
     scheme = Scheme.from_toml(law.scheme(cell.epsilon, cell.clients))
     truths = {functional: law.truth(functional) for functional in law.asked}
@@ -30,9 +30,9 @@ def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
     for repetition in repetitions:
         people = law.people(cell.clients, seeded(seed(cell, OURS, repetition)).generator())
         batch = privatize(scheme, people, seeded(seed(cell, "reports", repetition)))
-        found = joint(aggregate(scheme, batch), "x", "y")
+        estimate = joint(aggregate(scheme, batch), "x", "y")
         for functional, truth in truths.items():
-            result, name = found.functional(functional), str(functional)
+            result, name = estimate.functional(functional), str(functional)
             add(f"refused:{name}", result.is_refused)
             add(f"shown:{name}", ((result.plug_in or 0.0) - truth) ** 2)
             if result.value is None or result.low is None or result.high is None:
@@ -43,7 +43,7 @@ def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
             add(f"length:{name}", result.high - result.low)
             add(f"told:{name}", (result.standard_error or 0.0) ** 2)
         if law.is_independent:
-            tests = [found.independence(), *([found.trend()] if found.first.numbers is not None else [])]
+            tests = [estimate.independence(), *([estimate.trend()] if estimate.first.numbers is not None else [])]
             for test in tests:
                 add(f"rejected:{test.name}", test.p_value < _SIZE)
     return runner.rows(method, cell, chunk, len(repetitions), sums)

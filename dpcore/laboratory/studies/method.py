@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Setting:
-    """A method and its parameters as they stand in the table `benchmarks`."""
+    """A method and its parameters as in the table `benchmarks`."""
 
     method: str
     parameters: str = ""

@@ -61,12 +61,12 @@ def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
         generator = seeded(seed(cell, OURS, repetition)).generator()
         people = generator.multinomial(cell.clients, law.probabilities)
         records = {"x": np.repeat(law.points, people)}
-        found = estimate(simulate(scheme, records, seeded(seed(cell, "reports", repetition))), "x")
-        error = law.wasserstein(found.values)
+        fitted = estimate(simulate(scheme, records, seeded(seed(cell, "reports", repetition))), "x")
+        error = law.wasserstein(fitted.values)
         add("w1", error)
         add("w1_square", error**2)
         for name, functional in asked(law).items():
-            result = found.functional(functional)
+            result = fitted.functional(functional)
             truth = functional.of_probabilities(law.probabilities, law.points)
             add(f"refused:{name}", result.is_refused)
             add(f"held:{name}", not result.is_refused and result.low <= truth + 1e-12 and truth - 1e-12 <= result.high)
@@ -100,7 +100,7 @@ def _peers(law: PointLaw, target: Any, cell: Cell, repetitions: range) -> Iterat
         seeds = [
             seed(cell, peer.settings[0].method + peer.settings[0].parameters, repetition) for repetition in repetitions
         ]
-        for setting, found in zip(
+        for setting, estimates in zip(
             peer.settings, peer.estimates(target, cell.clients, cell.epsilon, seeds), strict=True
         ):
-            yield f"{setting.method} {setting.parameters}", [law.wasserstein_of_cells(cells) for cells in found]
+            yield f"{setting.method} {setting.parameters}", [law.wasserstein_of_cells(cells) for cells in estimates]

@@ -1,4 +1,4 @@
-"""The study of malicious clients: what attacks gain beside what theory says, the stated bounds, and what checks see.
+"""The study of malicious clients: gains of attacks compared with theory and stated bounds, and how often checks detect them.
 
 Each mechanism has a round of honest clients in eight batches, and malicious ones: a share beta of all reports, who all come in
 the last batch or spread over all.  Of frequency oracles the five rarest of 101 categories are the targets.  Of densities it is
@@ -305,7 +305,7 @@ def _value(estimate: Any, functional: Functional) -> Any:
 # What is to be seen
 
 
-def told(rows: pd.DataFrame) -> pd.DataFrame:
+def with_attacks(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with columns `attack` and `beta`, from their parameters."""
     parts = rows["parameters"].str.extract(r"^attack=(?P<attack>.*), beta=(?P<beta>.*)$")
     return rows.assign(attack=parts["attack"], beta=parts["beta"].astype(float))
@@ -313,7 +313,7 @@ def told(rows: pd.DataFrame) -> pd.DataFrame:
 
 def verdicts(rows: pd.DataFrame) -> list[Verdict]:
     """Return the aims with what was found; rows: of the newest study, as landed."""
-    rows = told(rows)
+    rows = with_attacks(rows)
     bias, theory, printed = (_oracles(rows, metric) for metric in ("bias", "theory", "printed"))
     errors = (bias["high"] - bias["low"]) / 3.92
     off = ((bias["value"] - theory["value"]).abs() / errors.where(errors > 0)).dropna()

@@ -1,4 +1,4 @@
-"""The study of rates: how fast do errors fall as n epsilon^2 grows, beside what theory says?
+"""The study of rates: how fast do errors fall as n epsilon^2 grows, compared with theory?
 
 Smooth functionals (mean, variance, distribution function, median, int f^2, entropy) by the default estimates, on two smooth
 densities bounded away from zero; the value is the corrected one.  Theory: (n epsilon^2)^{-1/2} [Szabo2024].  Every n epsilon^2
@@ -36,7 +36,7 @@ sum over those of them that returned a number:
 
     returned, error, square, fourth   how many; of value - truth, of its square and of its fourth power
     standard_error                    of the standard error, for smooth functionals
-    bias, noise, level                what theory says and the level it chose, for atomic ones, as often as `returned`
+    bias, noise, level                values by theory and the level chosen, for atomic ones, as often as `returned`
 
 `failed` counts rounds without an estimate; it has no functional.  The view `rates_cells` adds the chunks up.
 """
@@ -68,14 +68,14 @@ POINTS = (SELF_SIMILAR, 0.3)
 STEP = 4  # n of one place over that of the next, for atomic functionals
 CLIENTS = tuple(10**10 // STEP**k for k in range(7, -1, -1))  # 610,351 to 1e10, epsilon 1
 PLANNED = 10**8  # n epsilon^2 that one scheme for all is planned for
-WAVE, KEPT, REPLANNED = "dyadic_wave", "wavelet_laplace", "wavelet_laplace_replanned"
+WAVE, WAVELETS, REPLANNED = "dyadic_wave", "wavelet_laplace", "wavelet_laplace_replanned"
 DEGREES = {"projection_degree_0": 0, "projection_degree_1": 1}  # method -> degree
-METHODS = (WAVE, KEPT, REPLANNED, *DEGREES)
+METHODS = (WAVE, WAVELETS, REPLANNED, *DEGREES)
 _WIDE = tuple(10**k for k in range(6, 11))
-SIZES = {WAVE: tuple(2 * 10**k for k in range(6, 10)), KEPT: _WIDE, REPLANNED: _WIDE}  # n epsilon^2
+SIZES = {WAVE: tuple(2 * 10**k for k in range(6, 10)), WAVELETS: _WIDE, REPLANNED: _WIDE}  # n epsilon^2
 _LINES = {
     WAVE: 'mechanism = "dyadic_wave"',
-    KEPT: 'mechanism = "wavelet_laplace"',
+    WAVELETS: 'mechanism = "wavelet_laplace"',
     REPLANNED: 'mechanism = "wavelet_laplace"',
 }
 

@@ -48,12 +48,12 @@ def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
     repetitions = range(chunk * CHUNK, upto)
     for repetition in repetitions:
         if method in PEERS:
-            found = PEERS[method](
+            shares = PEERS[method](
                 table, cell.clients, cell.epsilon, seeded(seed(cell, method, repetition)).generator()
             )(ends)  # type: ignore[operator]
         else:
-            found = of_table(_ours(law, cell, method, repetition))(ends)
-        total += float(np.mean((found - truth) ** 2))
+            shares = of_table(_ours(law, cell, method, repetition))(ends)
+        total += float(np.mean((shares - truth) ** 2))
     return runner.rows(method, cell, chunk, len(repetitions), {"mse": total})
 
 
@@ -70,9 +70,9 @@ def _ours(law: JointLaw, cell: Cell, method: str, repetition: int) -> np.ndarray
     scheme = Scheme.from_toml(asked)
     people = law.people(cell.clients, seeded(seed(cell, method, repetition)).generator())
     batch = privatize(scheme, people, seeded(seed(cell, f"reports {method}", repetition)))
-    found = joint(aggregate(scheme, batch), "x", "y").law
-    width = _CELLS // len(found)
-    return np.asarray(np.kron(found, np.full((width, width), 1 / width**2)))
+    estimated = joint(aggregate(scheme, batch), "x", "y").law
+    width = _CELLS // len(estimated)
+    return np.asarray(np.kron(estimated, np.full((width, width), 1 / width**2)))
 
 
 def _joined(table: np.ndarray) -> np.ndarray:

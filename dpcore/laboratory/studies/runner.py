@@ -1,7 +1,7 @@
 """What studies share: cells, the seeds of their repetitions, and processes that measure pieces of work.
 
 Every repetition has its own seed, named by (target, clients, epsilon, method, repetition), so that a cell gives the same
-numbers whoever measures it and whatever was measured before.
+numbers in every process and order.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ def left(
     cells: Sequence[tuple[str, Cell]],
     repetitions: int,
     size: int,
-    known: pd.DataFrame,
+    measured: pd.DataFrame,
     rounds: Callable[[str], int] = lambda method: 1,
 ) -> list[Chunk]:
     """Return the chunks that are left: every cell's first before any cell's second, so that a stopped study shows all.
 
-    cells: with their methods.  size: repetitions of a chunk.  known: a row a chunk that there is: method, parameters as `rows`
+    cells: with their methods.  size: repetitions of a chunk.  measured: a row per measured chunk: method, parameters as `rows`
     writes them, target, clients, epsilon, repetitions.  rounds: how many a method has for each repetition.
     """
     there: dict[tuple[Any, ...], Any] = {
         (row.method, row.target, row.clients, row.epsilon, str(row.parameters)): row.repetitions
-        for row in known.itertuples(index=False)
+        for row in measured.itertuples(index=False)
     }
     chunks = range(-(-repetitions // size))
     return [
@@ -111,7 +111,7 @@ def measured(
         try:
             for future in as_completed(futures):
                 yield future.result()
-        finally:  # an interrupt, or whoever asks for rows had enough
+        finally:  # an interrupt, or the consumer of rows has stopped
             pool.shutdown(wait=False, cancel_futures=True)
 
 

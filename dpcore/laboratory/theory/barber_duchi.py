@@ -28,7 +28,7 @@ def marginal_probability(n: int, p: float, epsilon: float, delta: float, likely:
 
 
 def packing_error(points: float, n: int, p: float, epsilon: float, delta: float = 0.0) -> float:
-    """Return the least average probability of being at least rho* off, over that many laws of a packing (theorem 3).
+    """Return the least average probability of being at least rho* off, over that many distributions of a packing (theorem 3).
 
     (|V| - 1) (e^-c / 2 - delta (1 - e^-c) / (1 - e^-epsilon)) / (1 + (|V| - 1) e^-c), c = epsilon ceil(n p); at least 0.
     points: |V| >= 2, inf for as many as one likes.

@@ -1,4 +1,4 @@
-"""The level rules of [Szabo2024] as they are printed: constants that no theorem chose, logarithms that stand for constants.
+"""The level rules of [Szabo2024] as they are printed: constants that no theorem chose, logarithms in place of constants.
 
 Estimates use `estimation.density.level_rule`; these can be given to `Projection` in their stead.
 """
@@ -24,7 +24,7 @@ class PaperUndersmoothed(LevelRule):
 
     where ^ is the smaller of the two and a bound with log of less than one is taken without its logarithm.  The lower end makes
     the bias vanish, the upper end the remainder.  For p = 4, a = 1.5, m = 0 it is empty until N is about 1e20: the logarithms
-    stand for constants that no theorem chose.  `Undersmoothed()` is what to use.
+    replace constants that no theorem chose.  `Undersmoothed()` is what to use.
 
     a: > 1, of the mechanism.  p: > 0, derivatives of the density.  order: m, 0..3, of the derivatives in the remainder.
     """

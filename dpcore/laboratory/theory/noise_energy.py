@@ -12,7 +12,7 @@ from dpcore.mechanisms.observation_model import NoisyFeatures
 def noise_energy(model: NoisyFeatures, n: float, level: int, cell_law: np.ndarray | None = None) -> float:
     """Return E int (f_hat - E f_hat)^2 over [0, 1], the variance of the projection estimate on V_level from n reports.
 
-    f_hat = sum_b P_b z_b, z_b block b's inner products and P_b as `_projections` says.  What is summed is
+    f_hat = sum_b P_b z_b, z_b block b's inner products and P_b from `_projections`.  What is summed is
     E[1/n_b] tr(P_b' G P_b C_b), G the B-splines' Gram matrix and C_b the variance of one report's features in units of
     <f, psi_k>: the noise, diagonal, and with `cell_law` (inputs,), the probabilities of the input cells, the spread of
     the clients' own features too, of all blocks at once where one client sends them all.  Where a client sends one

@@ -36,7 +36,7 @@ class Term:
 class Rate:
     """An error up to its constant: the terms taken together by max, min or sum, which give the same exponent but for min.
 
-    Which error it is says the function that made it.
+    The function that returns it defines the error.
     """
 
     terms: tuple[Term, ...]

@@ -1,8 +1,8 @@
 """The least error that any mechanism can have for a mean, of the worst law, and two ways to release data.
 
-Two laws that the reports cannot tell apart force an error of half their distance (Le Cam).  How well they can be told apart is
-said by the total variation of what is released, and bounded by the way of release: the records themselves, or each client's
-own epsilon-private report.  Bounds for two points are those of [BarberDuchi2014] and [Duchi2018].
+Two laws that the reports cannot tell apart force an error of half their distance (Le Cam).  The total variation of what is
+released measures how well they can be distinguished, and bounded by the way of release: the records themselves, or each
+client's own epsilon-private report.  Bounds for two points are those of [BarberDuchi2014] and [Duchi2018].
 
 Local.  m1 - m2 = int q(z | x) (p1 - p2)(x) dx, whose size is at most (sup_x q - inf_x q) TV <= q0 (e^epsilon - 1) TV, q0 =
 inf_x q(z | x) <= m1, m2.  So KL(M1 || M2) + KL(M2 || M1) = int (m1 - m2) log(m1 / m2) <= int (m1 - m2)^2 / min(m1, m2) <=

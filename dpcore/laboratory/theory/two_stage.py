@@ -31,7 +31,7 @@ _PARTS = 1 << 16  # of the range of f_hat, that a client's value is rounded to b
 class Question:
     """What stage 2 asks: a table of f_hat over the input cells, in parts of its range.
 
-    parts: (inputs,) int64, 0..2^16.  lowest, highest: the values that 0 and 2^16 stand for.
+    parts: (inputs,) int64, 0..2^16.  lowest, highest: the values for 0 and 2^16.
     """
 
     parts: np.ndarray

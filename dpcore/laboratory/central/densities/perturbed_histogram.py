@@ -70,7 +70,7 @@ class PerturbedHistogram(CuratorMechanism):
     def release_counts(self, counts: np.ndarray, random: Source) -> HistogramRelease:
         """Return the perturbed histogram of people counted by cube already, (bins^dimension,), cubes row by row.
 
-        Its remark says where n epsilon <= 1: the uniform density then is nearer the truth than most releases.
+        Its remark states whether n epsilon <= 1: the uniform density then is nearer the truth than most releases.
         """
         counts = check_counts(counts, self.bins**self.dimension)
         n = int(counts.sum())

@@ -34,7 +34,7 @@ class SmoothedHistogram(CuratorMechanism):
     n: how many records there are, public.  size: k >= 1.  delta: in (0, 1), an exact fraction.
 
     Privacy.  Claim: Pr(Z = z | x) <= e^epsilon Pr(Z = z | y) for all neighbours x, y and all z (Theorem 5).
-        1. A draw falls into cube j with probability (1 - delta) C_j / n + delta / m, then uniformly: the cube is all it tells.
+        1. A draw falls into cube j with probability (1 - delta) C_j / n + delta / m, then uniformly: it reveals the cube only.
         2. A neighbour has C_j + 1 or C_j - 1 in at most two cubes, so the ratio of two probabilities of cube j is at most
            ((1 - delta) (c + 1) / n + delta / m) / ((1 - delta) c / n + delta / m).
         3. That decreases in c: it is largest at c = 0, where it is (1 - delta) m / (n delta) + 1.

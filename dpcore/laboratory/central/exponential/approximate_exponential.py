@@ -84,7 +84,7 @@ class ApproximateExponential:
         return z
 
     def release(self, records: Any, random: Source, bins: int = 16) -> HistogramRelease:
-        """Return one approximate draw, with its histogram of `bins` bins and a remark that says so."""
+        """Return one approximate draw, with its histogram of `bins` bins and a remark that states this."""
         points = self.samples(records, 1, random)[0]
         shares = histogram(points, bins).probabilities
         return HistogramRelease(shares, points[:, None], "approximate: a Markov chain, no privacy is claimed")

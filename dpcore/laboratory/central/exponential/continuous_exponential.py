@@ -1,8 +1,8 @@
 """The continuous exponential mechanism on an interval: a density that is constant on pieces, drawn exactly.
 
 The interval is a lattice of 2^20 steps, on which records lie and answers are drawn: fine enough to pass for a continuum, and
-finite, so that a release is exact.  The quantile's two losses show what an atom does [Lalanne2023]: how far a rank is off says
-nothing when half of the records are one value; how many records must move, allowing answers to be off by `width`, does.
+finite, so that a release is exact.  The quantile's two losses show what an atom does [Lalanne2023]: the error of a rank is
+uninformative when half of the records are one value; how many records must move, allowing answers to be off by `width`, does.
 """
 
 from __future__ import annotations

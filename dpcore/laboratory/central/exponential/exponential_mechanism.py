@@ -25,7 +25,7 @@ _SLACK = 1e-9  # of a real loss: far above the rounding of the floats it was com
 
 
 class Candidates(Protocol):
-    """A list, or what can stand for one."""
+    """A list, or an equivalent sequence."""
 
     def __len__(self) -> int: ...
 

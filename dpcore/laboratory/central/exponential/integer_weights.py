@@ -1,4 +1,4 @@
-"""Draws from integer weights of any size, exact, and the rational that stands for exp(-epsilon / d).
+"""Draws from integer weights of any size, exact, and the rational that replaces exp(-epsilon / d).
 
 An exponential mechanism gives a candidate of loss l the weight exp(-epsilon l / d).  Floating-point exponentials would round
 those weights, and neighbouring databases apart.  Here exp(-epsilon / d) is a rational q at or above it, so that q^l is one,
@@ -27,14 +27,14 @@ _LARGEST = 1 << 33  # bits of all weights together: a gigabyte
 def ratio_above(budget: Budget, divisor: int) -> Fraction:
     """Return a rational q, exp(-epsilon / divisor) <= q < 1, its denominator a power of two; divisor: >= 1.
 
-    Raises SchemeError where epsilon / divisor is too small to be told from zero.
+    Raises SchemeError where epsilon / divisor is too small to be distinguished from zero.
     """
     check_within(1, 1 << 40, divisor=divisor)
     step = budget.floor / divisor
     bits = _BITS + max(0, ceil(1 / step).bit_length())
     lower = budget.ratio_floor if divisor == 1 else Budget(rational=step).ratio_floor
     if lower <= 1:
-        raise SchemeError(f"epsilon = {budget.text} over {divisor} cannot be told from zero; raise epsilon")
+        raise SchemeError(f"epsilon = {budget.text} over {divisor} cannot be distinguished from zero; raise epsilon")
     return Fraction(ceil(Fraction(1 << bits) / lower), 1 << bits)
 
 
@@ -97,7 +97,7 @@ def draw(weights: Sequence[int], size: int, random: Source) -> np.ndarray:
 
 
 def law(weights: Sequence[int]) -> tuple[Fraction, ...]:
-    """Return the probabilities that weights stand for."""
+    """Return the probabilities that weights represent."""
     total = sum(weights)
     return tuple(Fraction(int(weight), total) for weight in weights)
 

@@ -168,7 +168,7 @@ class InverseSensitivity(CuratorMechanism):
 
 
 def truth_upper_bound(distances: np.ndarray, epsilon: float) -> float:
-    """Return 1 / sum_t exp(-2 D_f(x, t) epsilon): no unbiased epsilon-private mechanism tells the truth more often.
+    """Return 1 / sum_t exp(-2 D_f(x, t) epsilon): no unbiased epsilon-private mechanism returns the true value more often.
 
     Unbiased: no output is likelier than f(x), whatever x.
     """
@@ -177,13 +177,13 @@ def truth_upper_bound(distances: np.ndarray, epsilon: float) -> float:
 
 @dataclass(frozen=True)
 class Optimality:
-    """How often the mechanism tells the truth at epsilon, and what unbiased mechanisms at `share` of epsilon can.
+    """How often the mechanism returns the true value at epsilon, and the best of unbiased mechanisms at `share` of epsilon.
 
     bound: `truth_upper_bound` at share * epsilon.  best: the optimum over all of them, where it was computed.
     """
 
     share: float
-    kept: float
+    truth_probability: float
     bound: float
     best: float | None = None
 
@@ -191,7 +191,7 @@ class Optimality:
     def holds(self) -> bool:
         """Whether the mechanism is at least as accurate, but for the 2^-16 of epsilon that rounding leaves unspent."""
         rivals = self.bound if self.best is None else min(self.bound, self.best)
-        return self.kept >= rivals - 1e-4
+        return self.truth_probability >= rivals - 1e-4
 
 
 def optimality(mechanism: InverseSensitivity, records: Any) -> Optimality:

@@ -1,7 +1,7 @@
 """Exponential mechanisms whose candidates are samples: Kolmogorov-Smirnov distance, and distance of orthogonal series.
 
 Source: [WassermanZhou2010], sections on the exponential mechanism.  A sample of k points on a lattice of [0, 1]^r is known by
-how many points each cell holds; a vector of counts stands for k! / prod counts! ordered samples, which is its measure.
+how many points each cell holds; a vector of counts represents k! / prod counts! ordered samples, which is its measure.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class LatticeSamples:
 
     @property
     def multiplicities(self) -> np.ndarray:
-        """k! / prod counts!, (C,), int64: how many ordered samples each stands for."""
+        """k! / prod counts!, (C,), int64: number of ordered samples that each represents."""
         factorials = np.array([factorial(c) for c in range(self.size + 1)], dtype=np.int64)
         result = np.full(len(self.counts), factorial(self.size), dtype=np.int64)
         for column in self.counts.T:

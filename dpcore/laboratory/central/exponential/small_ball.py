@@ -55,9 +55,9 @@ def small_ball_probability(
 def accuracy_bound(n: int, size: int, epsilon: float, radius: float, supremum: float, small_ball: float) -> float:
     """Return Theorem 11's bound on Pr(sup |F - F_Z| > radius), at most 1; r = 1.
 
-    small_ball: R(size, radius / 2), from above 0 else the bound says nothing.  supremum: sup p >= 1.
+    small_ball: R(size, radius / 2), must be above 0, or the bound is trivial.  supremum: sup p >= 1.
     (sup p)^k exp(-3 epsilon e / (16 Delta)) / R(k, e/2) with Delta = 1/n, plus Pr(sup |F - F_X| > e / 16), for which the source
-    has O(n^-c) and here stands 2 exp(-2 n (e / 16)^2) [Massart1990].
+    has O(n^-c), here replaced by 2 exp(-2 n (e / 16)^2) [Massart1990].
     """
     check_positive(n=n, size=size, epsilon=epsilon, radius=radius)
     check_within(1, inf, supremum=supremum)

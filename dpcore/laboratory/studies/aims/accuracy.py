@@ -57,8 +57,8 @@ def _purposes(summary: pd.DataFrame) -> Iterator[Verdict]:
             aim = f"{method}: {metric}: geometric mean, to {_AGAINST['to_hindsight']}"
             yield Verdict(aim, _value(ours, metric, "to_hindsight"), limit)
         mean = _value(ours, "mean", "to_published")
-        found = None if mean is None or usual is None else (mean / usual) ** 2
-        yield Verdict(f"{method}: mean: variance, to {METHOD}", found, variance)
+        variance_ratio = None if mean is None or usual is None else (mean / usual) ** 2
+        yield Verdict(f"{method}: mean: variance, to {METHOD}", variance_ratio, variance)
 
 
 def _value(summary: pd.DataFrame, metric: str, column: str) -> float | None:

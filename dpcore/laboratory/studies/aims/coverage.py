@@ -1,7 +1,7 @@
 """What the coverage study is to show, and whether it does.
 
-A cell is a method, target, clients, epsilon and functional.  It is refused when over half its runs refuse; what is said of
-intervals is said of the others.
+A cell is a method, target, clients, epsilon and functional.  It is refused if over half its runs refuse; statements on
+intervals are about the other cells.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ATOMIC, _ATOMIC_SHARE = 0.93, 0.90
 _BAND_SHARE = 0.90
 _ENOUGH, _SURELY_BELOW, _SURE = 200, 0.92, 0.99  # returned numbers; coverage; of Clopper and Pearson's interval
 _WRONG = 0.08  # of all rounds of a cell, refused ones among them
-_PLAIN = ("beta_2_5", "beta_10_10", "bimodal", "uniform", "lognormal")  # of which little may be refused
+_PLAIN = ("beta_2_5", "beta_10_10", "bimodal", "uniform", "lognormal")  # few of these may be refused
 _REFUSED = {"dyadic_wave": 0.10, "wavelet_laplace": 0.30}
 _LOG_OR_RATIO = ("entropy", "kullback_leibler", "fisher_information")
 _FEW, _FORGIVEN = 100_000, "wavelet_laplace"  # n epsilon^2 at which this method may refuse logarithms and ratios
@@ -31,8 +31,8 @@ def judged(cells: pd.DataFrame) -> pd.DataFrame:
     """Return rows of the view `coverage_cells` with what is known without measuring, and what follows.
 
     kind: 'smooth', 'atomic' or 'band'.  is_regular: whether the influence function is bounded there.
-    low, high: Clopper and Pearson's 95 % interval of the coverage; surely: the upper end of the 99 % one; wrong: the lower end
-    of the 99 % one of the share of all rounds whose interval missed the truth; all as if a band's points were one.
+    low, high: Clopper and Pearson's 95 % interval of the coverage; surely: the upper limit of the 99 % interval; wrong: the
+    lower end of the 99 % one of the share of all rounds whose interval missed the truth; all as if a band's points were one.
     long: length over 3.92 standard deviations.  biased: |bias| in standard errors.
     """
     cells = cells.copy()
@@ -87,7 +87,7 @@ def verdicts(cells: pd.DataFrame) -> list[Verdict]:
             0,
         ),
         Verdict(
-            f"cells in which surely more than {_WRONG:.0%} of all rounds gave an interval without the truth",
+            f"cells in which significantly more than {_WRONG:.0%} of all rounds gave an interval without the truth",
             float((cells["wrong"] > _WRONG).sum()),
             0,
         ),

@@ -12,7 +12,7 @@ from dpcore.mechanisms.calibration.level_sampling import TOTAL, level_weights
 from dpcore.mechanisms.calibration.tables import default_finest_level
 
 _SLOPE, _RATIO = 0.05, 0.15
-_ANSWERED = 0.95  # share of rounds with a number, below which a place says nothing of the error
+_ANSWERED = 0.95  # share of rounds with a number, below which a place is not evaluated
 _DECADES = 3.0
 _ROUNDING = 1e-6
 _DEGREE = 2  # of the default scheme
@@ -25,7 +25,7 @@ def judged(cells: pd.DataFrame) -> pd.DataFrame:
     kind: 'smooth' or 'atomic'.  places: cells with numbers in 95 % of the rounds; least, most: n epsilon^2 there.
     slope: minus that of log error in log n epsilon^2; uncertainty: its standard error; both NaN where there is none.
     theory_low, theory_high: the slopes that theory allows; off: the distance from them.
-    expected: the error that theory says, over the places the one furthest off; ratio: measured over it; at: its n epsilon^2.
+    expected: the error by theory, at the place with the largest deviation; ratio: measured over it; at: its n epsilon^2.
     """
     rows = [
         {"method": method, "target": target, "functional": functional, **_line(str(method), str(functional), places)}
@@ -116,7 +116,9 @@ def _log_share(clients: int, epsilon: float) -> float:
 
 def verdicts(lines: pd.DataFrame) -> list[Verdict]:
     """Return the aims with what was found; lines: as `judged` gives them."""
-    aims = [_smooth(method, lines[lines["method"] == method]) for method in (rates.WAVE, rates.KEPT, rates.REPLANNED)]
+    aims = [
+        _smooth(method, lines[lines["method"] == method]) for method in (rates.WAVE, rates.WAVELETS, rates.REPLANNED)
+    ]
     smooth = lines[lines["kind"] == "smooth"]
     short = float(smooth["slope"].isna().sum()) if len(smooth) else None
     aims.append(Verdict(f"smooth: functionals without numbers over {_DECADES:g} decades", short, 0))
@@ -137,7 +139,7 @@ def _smooth(method: str, lines: pd.DataFrame) -> Verdict:
     worst = lines.iloc[int(lines["off"].to_numpy().argmax())]
     low, high = f"{worst['theory_low']:.3f}", f"{worst['theory_high']:.3f}"
     theory = high if low == high else f"{low} to {high}"
-    where = f"{worst['functional']}, {worst['target']}: {_said(worst)}, theory {theory}"
+    where = f"{worst['functional']}, {worst['target']}: {_slope_text(worst)}, theory {theory}"
     return Verdict(f"{aim} ({where})", float(worst["off"]), _SLOPE)
 
 
@@ -147,7 +149,7 @@ def _atomic(method: str, order: int, lines: pd.DataFrame) -> Verdict:
     if lines.empty:
         return Verdict(aim, None, _SLOPE)
     worst = lines.iloc[0]
-    return Verdict(f"{aim} = {worst['theory_low']:.3f} ({_said(worst)})", float(worst["off"]), _SLOPE)
+    return Verdict(f"{aim} = {worst['theory_low']:.3f} ({_slope_text(worst)})", float(worst["off"]), _SLOPE)
 
 
 def _error(method: str, lines: pd.DataFrame) -> Verdict:
@@ -161,5 +163,5 @@ def _error(method: str, lines: pd.DataFrame) -> Verdict:
     return Verdict(f"{aim} ({where})", float(off.max()), _RATIO)
 
 
-def _said(line: pd.Series) -> str:
+def _slope_text(line: pd.Series) -> str:
     return f"{line['slope']:.3f} +- {line['uncertainty']:.3f}"

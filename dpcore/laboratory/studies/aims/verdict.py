@@ -12,15 +12,15 @@ class Verdict:
     """One aim: what was found (None where nothing was measured), what it may be, and whether it is."""
 
     aim: str
-    found: float | None
+    value: float | None
     limit: float
     at_least: bool = False
 
     @property
     def reached(self) -> bool | None:
-        if self.found is None:
+        if self.value is None:
             return None
-        return self.found >= self.limit if self.at_least else self.found <= self.limit
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
 
     @property
     def line(self) -> tuple[str, str, str, str]:
@@ -28,6 +28,6 @@ class Verdict:
         return (
             self.aim,
             f"{'>=' if self.at_least else '<='} {self.limit:.2f}",
-            "" if self.found is None else f"{self.found:.2f}",
+            "" if self.value is None else f"{self.value:.2f}",
             {True: "yes", False: "no", None: "not measured"}[self.reached],
         )

@@ -1,20 +1,20 @@
 """How a wave's levels are chosen for a purpose: the solution of a stated problem, once for each epsilon.
 
 A pattern is a level that a wave could have: a line of some width, or a circle that goes around the interval k times, with a
-window of some width.  Near the uniform density the log density is sum_k s_k sqrt(2) cos(pi k x); I_j is what one report of
-pattern j says of s, Q_o a prior's precision: s has unit variance, its frequencies falling as k^(-2 o).  Of shares w, with
-V = (n sum_j w_j I_j + Q_o)^{-1}, the shares minimise
+window of some width.  Near the uniform density the log density is sum_k s_k sqrt(2) cos(pi k x); I_j is the information of one
+report of pattern j about s, Q_o a prior's precision: s has unit variance, its frequencies falling as k^(-2 o).  Of shares w,
+with V = (n sum_j w_j I_j + Q_o)^{-1}, the shares minimise
 
     mean over o, n of [ log tr V + distribution log sum_k V_kk / (pi k)^2 ] + price log m' (sum_j w_j I_j)^{-1} m,
 
 the Bayes errors of the curve and of the distribution function over orders o of 1 to 3, or some of them, and n = 10^4, 10^5 and
-10^6, and the variance of the corrected mean, whose functional is m; `PRICES` says what each counts.  It is convex in w:
+10^6, and the variance of the corrected mean, whose functional is m; `PRICES` has their weights.  It is convex in w:
 shares are multiplied by the root of their gradient until they stay [Yu2010].  Then patterns are joined until few are left, each
 of them of enough clients, and their windows moved while that lowers the criterion.
 
 No density enters it.  Run `python -m dpcore.laboratory.studies.design.wave_purposes` to make the table of
-`calibration.purposes` anew; `ldpflow benchmark accuracy --methods dyadic_wave,dyadic_wave_both,dyadic_wave_curve` says what the
-designs are worth.
+`calibration.purposes` anew; `ldpflow benchmark accuracy --methods dyadic_wave,dyadic_wave_both,dyadic_wave_curve` measures the
+designs.
 """
 
 from __future__ import annotations
@@ -125,18 +125,18 @@ def _covariances(
     together: np.ndarray, clients: Sequence[float], orders: Sequence[int]
 ) -> list[tuple[float, np.ndarray]]:
     """Of each prior and number of clients the posterior's covariance, (48, 48)."""
-    found = []
+    covariances = []
     for order, n in product(orders, clients):
-        found.append((n, np.linalg.inv(n * together + np.diag(precisions_of(order, _FREQUENCIES)))))
-    return found
+        covariances.append((n, np.linalg.inv(n * together + np.diag(precisions_of(order, _FREQUENCIES)))))
+    return covariances
 
 
 def search(epsilon: float, problem: Problem, few: int = _FEW) -> Design:
     """Return at most `few` patterns, each of at least 2 % of the clients, and their shares, that minimise the criterion."""
     every = patterns()
     shares = problem.solve(informations(epsilon, every))
-    found = _few(epsilon, problem, (every, shares), few)
-    return _few(epsilon, problem, _moved(epsilon, problem, found), few)
+    design = _few(epsilon, problem, (every, shares), few)
+    return _few(epsilon, problem, _moved(epsilon, problem, design), few)
 
 
 def _few(epsilon: float, problem: Problem, design: Design, few: int) -> Design:
@@ -176,10 +176,10 @@ def _moved(epsilon: float, problem: Problem, design: Design) -> Design:
             if other in chosen or other not in every:
                 continue
             tried = (*chosen[:place], other, *chosen[place + 1 :])
-            found = problem.solve(informations(epsilon, tried), shares, _AGAIN)
-            value = problem.value(informations(epsilon, tried), found)
+            solved = problem.solve(informations(epsilon, tried), shares, _AGAIN)
+            value = problem.value(informations(epsilon, tried), solved)
             if value < best - _WORTH:
-                chosen, shares, best, moved = tried, found, value, True
+                chosen, shares, best, moved = tried, solved, value, True
     return chosen, shares
 
 

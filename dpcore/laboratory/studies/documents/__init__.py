@@ -5,7 +5,7 @@ Modules:
     definitions: what definitions of privacy allow, as tables: trade-off curves, delta
     garivier: the examples of [Garivier2022], as tables: Warner's survey, votes, the price of a mean
     hu: the three queries of [HuOverview] on a consumer-expenditure sample
-    planner: what the planner says beforehand beside simulated rounds, for every mechanism there is
+    planner: predictions of the planner compared with simulated rounds, for every mechanism there is
     szabo: the rates of [Szabo2024], by simulation: derivatives at a point and in L2, the elbow
     two_stages: the integral of f squared in one stage and in two, where a density is rough
     wasserman_zhou: the figure and the two tables of rates of [WassermanZhou2010], by simulation

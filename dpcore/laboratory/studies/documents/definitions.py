@@ -40,11 +40,14 @@ _CLIENTS = 1_000_000
 def trade_offs(delta: float = 0.05) -> pd.DataFrame:
     """Return least second errors: curve, level, second_error; of two coins (epsilon = ln 3), promises and Gaussian noise.
 
-    The coins lie on what their promise allows: no other channel at ln 3 tells more.
+    The coins lie on what their promise allows: no other channel at ln 3 reveals more.
     """
     budget, loose = Budget.parse("ln 3"), Fraction(delta).limit_denominator(1000)
     coins = Channel.of_weights([[3, 1], [1, 3]])
-    promises = {"promised by ln 3": Promise.of(budget), f"promised by (ln 3, {delta:g})": Promise.of(budget, loose)}
+    promises = {
+        "promised by ln 3": Promise.from_budget(budget),
+        f"promised by (ln 3, {delta:g})": Promise.from_budget(budget, loose),
+    }
     rows = []
     for step in range(_STEPS + 1):
         level = Fraction(step, _STEPS)
@@ -85,7 +88,7 @@ def one_at_random(sizes: Sequence[int]) -> pd.DataFrame:
 
 def conditional_tests(etas: Sequence[str] = ("1/20", "1/10", "1/5", "1/3", "1/2", "2/3", "9/10")) -> pd.DataFrame:
     """Return conditional-testing privacy of two coins: eta, gamma, promised (by ln 3, for any channel)."""
-    coins, promise = Channel.of_weights([[3, 1], [1, 3]]), Promise.of(Budget.parse("ln 3"))
+    coins, promise = Channel.of_weights([[3, 1], [1, 3]]), Promise.from_budget(Budget.parse("ln 3"))
     rows = [
         (float(eta), float(conditional_testing(coins, eta)), float(promise.conditional_testing(eta)))
         for eta in map(Fraction, etas)

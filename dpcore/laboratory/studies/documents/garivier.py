@@ -89,8 +89,8 @@ def majority_price(epsilon: float, multiples: Sequence[float] = (0.01, 0.03, 0.1
 def optimalities(n: int, epsilon: str) -> pd.DataFrame:
     """Return the 1/4- and 1/2-optimality at every sum of n bits: target, share, s, kept, best, bound.
 
-    kept: how often the mechanism tells the truth at epsilon; best: the most truthful unbiased mechanism at share * epsilon, by
-    linear programming; bound: the document's, above it.
+    kept: how often the mechanism returns the true value at epsilon; best: the most truthful unbiased mechanism at share *
+    epsilon, by linear programming; bound: the document's, above it.
     """
     budget, rows = Budget.parse(epsilon), []
     votes, sums = [int(2 * s > n) for s in range(n + 1)], list(range(n + 1))
@@ -103,7 +103,7 @@ def optimalities(n: int, epsilon: str) -> pd.DataFrame:
         for s in range(n + 1):
             result = optimality(mechanism, np.array([1] * s + [0] * (n - s)))
             best = most_truthful(values, outputs, result.share * float(budget), s)
-            rows.append((name, result.share, s, result.kept, best, result.bound))
+            rows.append((name, result.share, s, result.truth_probability, best, result.bound))
     return pd.DataFrame(rows, columns=["target", "share", "s", "kept", "best", "bound"])
 
 

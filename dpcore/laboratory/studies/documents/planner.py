@@ -1,4 +1,4 @@
-"""What the planner says beforehand beside simulated rounds, for every mechanism there is."""
+"""Predictions of the planner compared with simulated rounds, for every mechanism there is."""
 
 from __future__ import annotations
 

@@ -5,6 +5,6 @@ Modules:
     grids: two numbers together as peers have them: a hybrid of grids, and two crossed hierarchies
     hierarchy: binary hierarchies: each client reports on one level of a tree over D cells
     histogram: histograms from frequency oracles: k equal cells, unbiased frequencies
-    script: says how fast the peers' packages privatize; run by the peers' own interpreter
+    script: measures how fast the peers' packages privatize; run by the peers' own interpreter
     square_wave: square Wave with EM and EMS, as Li et al. give it: the continuous mechanism
 """

@@ -28,7 +28,7 @@ _LEAVES = (256, 1024)
 class Peer(Method):
     """What n clients' reports amount to, and how it is decoded.
 
-    cells: how many equal cells the people's law is told in.  draw: see `histogram.Draw`.
+    cells: number of equal cells of the population's distribution.  draw: see `histogram.Draw`.
     decode: from what was drawn, shape (repetitions, anything), and epsilon to cell probabilities (repetitions, d), one
     result for each setting.
     """
@@ -87,11 +87,11 @@ def _hierarchies() -> list[Peer]:
 
 
 def _square_waves() -> list[Peer]:
-    made = []
+    peers = []
     for bins in _BINS:
         for name, smoothing in (("sw_ems", True), ("sw_em", False)):
             rules = (False, True) if smoothing and bins in _CONVERGED_BINS else (False,)
-            made.append(
+            peers.append(
                 Peer(
                     settings=tuple(Setting(PREFIX + name, f"bins={bins}" + " converged" * rule) for rule in rules),
                     cells=FINEST,
@@ -99,7 +99,7 @@ def _square_waves() -> list[Peer]:
                     decode=partial(_fit, smoothing, rules),
                 )
             )
-    return made
+    return peers
 
 
 def _reports(bins: int, law: np.ndarray, n: int, epsilon: float, generator: np.random.Generator) -> np.ndarray:

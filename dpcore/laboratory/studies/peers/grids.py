@@ -1,6 +1,7 @@
 """Two numbers together as peers have them: a hybrid of grids, and two crossed hierarchies; both ask a pair in one report.
 
-Here is what either makes of n people's reports, drawn from the exact law of its oracle: rectangles of a table on D x D cells.
+Here is what either makes of n people's reports, drawn from the exact distribution of its oracle: rectangles of a table on D x D
+cells.
 
 References: hybrid-dimensional grids (HDG), their sizes and the response matrix [Yang2020]; hierarchies crossed (HIO), of
 branching four [Wang2019].
@@ -23,7 +24,7 @@ _PASSES = 100
 
 
 def of_table(table: np.ndarray) -> Rectangles:
-    """Return what a table (D, D) says of rectangles."""
+    """Return the rectangle estimates of a table (D, D)."""
     below = np.zeros((len(table) + 1, len(table) + 1))
     below[1:, 1:] = np.cumsum(np.cumsum(table, axis=0), axis=1)
 
@@ -56,8 +57,8 @@ def hybrid_grids(table: np.ndarray, n: int, epsilon: float, generator: np.random
     for _ in range(_PASSES):
         response = response * np.repeat(_ratio(first, _joined(response, fine).sum(axis=1)), size // fine)[:, None]
         response = response * np.repeat(_ratio(second, _joined(response.T, fine).sum(axis=1)), size // fine)
-        found = _joined(_joined(response, coarse).T, coarse).T
-        response = response * np.kron(_ratio(both, found), np.ones((size // coarse, size // coarse)))
+        coarse_table = _joined(_joined(response, coarse).T, coarse).T
+        response = response * np.kron(_ratio(both, coarse_table), np.ones((size // coarse, size // coarse)))
     return of_table(response / response.sum())
 
 
@@ -65,10 +66,10 @@ def crossed_hierarchies(table: np.ndarray, n: int, epsilon: float, generator: np
     """Return what people say who tell a pair of nodes each, of one of all pairs of levels of two trees."""
     size = len(table)
     levels = [_BRANCHES**k for k in range(round(np.log(size) / np.log(_BRANCHES)) + 1)]
-    group, found = n // (len(levels) ** 2 - 1), {}
+    group, estimates = n // (len(levels) ** 2 - 1), {}
     for one, other in product(levels, repeat=2):
         nodes = _joined(_joined(table, one).T, other).T
-        found[one, other] = (
+        estimates[one, other] = (
             np.ones((1, 1))
             if nodes.size == 1
             else local_hashing(nodes.ravel(), group, epsilon, generator).reshape(nodes.shape)
@@ -78,7 +79,7 @@ def crossed_hierarchies(table: np.ndarray, n: int, epsilon: float, generator: np
         values = []
         for a, b, c, d in ends.tolist():
             pieces = product(_nodes(a, b, size, levels), _nodes(c, d, size, levels))
-            values.append(sum(found[one, other][i, j] for (one, i), (other, j) in pieces))
+            values.append(sum(estimates[one, other][i, j] for (one, i), (other, j) in pieces))
         return np.array(values)
 
     return answer

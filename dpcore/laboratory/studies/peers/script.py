@@ -1,4 +1,4 @@
-"""Says how fast the peers' packages privatize; run by the peers' own interpreter, which has none of ours.
+"""Measures how fast the peers' packages privatize; run by the peers' own interpreter, which has none of ours.
 
 First it writes one line of JSON, peer -> what is wrong with its import ('' where nothing is).  Then it reads lines 'OPERATION
 SIZE' and answers each with one line, peer -> clients, or noise coordinates, a second of processor time; a peer without the
@@ -28,7 +28,7 @@ warnings.simplefilter("ignore")
 def main() -> None:
     """Answer standard input, line by line, until it ends."""
     answers, sys.stdout = sys.stdout, sys.stderr
-    made: dict[str, Callable[[str, int], Operation | None]] = {}
+    factories: dict[str, Callable[[str, int], Operation | None]] = {}
     faults = {}
     for name, (package, operations) in PEERS.items():
         try:
@@ -37,7 +37,7 @@ def main() -> None:
             faults[name] = "is not installed"
             continue
         try:
-            made[called] = operations()
+            factories[called] = operations()
             faults[called] = ""
         except Exception as error:  # whatever a package raises when it is imported
             faults[called] = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -46,7 +46,7 @@ def main() -> None:
     for line in sys.stdin:
         operation, size = line.split()[0], int(line.split()[1])
         rates = {}
-        for name, operations_of in made.items():
+        for name, operations_of in factories.items():
             key = (name, operation, size)
             try:
                 if key not in cache:
@@ -71,7 +71,7 @@ def _rate(call: Callable[[], Any], count: int) -> float:
             return done / spent
 
 
-def _each(client: Callable[[int], Any], size: int) -> Operation:
+def _one_by_one(client: Callable[[int], Any], size: int) -> Operation:
     """Calling a client's function for one person after another."""
     values = [i % size for i in range(FEW)]
 
@@ -94,7 +94,7 @@ def _pure_ldp() -> Callable[[str, int], Operation | None]:
             client = hadamard.HadamardResponseClient(EPSILON, size, server.get_hash_funcs())
         else:
             return None
-        return _each(lambda value: client.privatise(value + 1), size)
+        return _one_by_one(lambda value: client.privatise(value + 1), size)
 
     return operation
 
@@ -105,7 +105,7 @@ def _multi_freq_ldpy() -> Callable[[str, int], Operation | None]:
     def operation(name: str, size: int) -> Operation | None:
         if name != "randomized_response":
             return None
-        return _each(lambda value: response.GRR_Client(value, size, EPSILON), size)
+        return _one_by_one(lambda value: response.GRR_Client(value, size, EPSILON), size)
 
     return operation
 
@@ -117,7 +117,7 @@ def _opendp() -> Callable[[str, int], Operation | None]:
     def operation(name: str, size: int) -> Operation | None:
         if name == "randomized_response":
             truth = exp(EPSILON) / (exp(EPSILON) + size - 1)
-            return _each(dp.m.make_randomized_response(list(range(size)), prob=truth), size)
+            return _one_by_one(dp.m.make_randomized_response(list(range(size)), prob=truth), size)
         if name == "discrete_laplace":
             space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
             noisy, zeros = dp.m.make_laplace(*space, scale=1.0), [0] * size
@@ -136,7 +136,7 @@ def _diffprivlib() -> Callable[[str, int], Operation | None]:
         names = [str(i) for i in range(size)]
         utility = [[a, b, 1.0] for i, a in enumerate(names) for b in names[:i]]
         client = mechanisms.ExponentialCategorical(epsilon=EPSILON, utility_list=utility)
-        return _each(lambda value: client.randomise(names[value]), size)
+        return _one_by_one(lambda value: client.randomise(names[value]), size)
 
     return operation
 

@@ -2,7 +2,7 @@
 
 A client of value x in [0, 1] reports a point of [-b, 1 + b], with density p within b of x and q elsewhere.
 The aggregator counts the reports in d equal bins and fits d probabilities by expectation maximisation, EMS with a smoothing
-step (weights 1, 2, 1) in each iteration.  Which d to take is left to the user; their code says 1024.
+step (weights 1, 2, 1) in each iteration.  The choice of d is left to the user; their code uses 1024.
 Here an iteration costs O(d): a box is the running sum of its two edges, so that the channel is a sparse matrix of edges
 behind a prefix sum; all repetitions of a cell are decoded together.
 
@@ -27,7 +27,7 @@ _FIRST = 2  # their code looks at the likelihood from the third step on
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """The law of a report's bin given the value's cell; bins = cells = d, people uniform within a cell."""
+    """The distribution of a report's bin given the value's cell; bins = cells = d, people uniform within a cell."""
 
     epsilon: float
     bins: int

@@ -35,11 +35,11 @@ def _clients(rows: pd.DataFrame) -> list[Verdict]:
             aims.append(Verdict(f"{name}: clients for the fastest peer's one", slower, _PEER, at_least=True))
     wavelets = rows[rows["method"] == "wavelet_laplace"]
     simulated = wavelets[wavelets["parameters"] == clients.SIMULATED]
-    for group, metric, limit, what in (
+    for group, metric, limit, text in (
         (simulated, clients.GEOMETRIC, _GEOMETRIC, "simulated noise for a geometric draw of numpy's"),
         (wavelets, clients.OPENDP, _OPENDP, "noise from secure words for one of opendp's vector calls"),
     ):
-        aims.append(Verdict(f"wavelet_laplace: {what}", _least(group, metric), limit, at_least=True))
+        aims.append(Verdict(f"wavelet_laplace: {text}", _least(group, metric), limit, at_least=True))
     return aims
 
 
@@ -47,11 +47,11 @@ def _reports(rows: pd.DataFrame) -> list[Verdict]:
     aims = []
     for name in clients.COUNTED:
         group = rows[rows["method"] == name]
-        for what, metric, limit, text in (
+        for operation, metric, limit, text in (
             (reports.STATISTICS, reports.BINCOUNT, _BINCOUNT, "reports counted for one of bincount's"),
             (reports.FILE, reports.DUCKDB, _DUCKDB, "reports of a file aggregated for one of DuckDB's group-by"),
         ):
-            value = _one(group[group["parameters"] == what], metric)
+            value = _one(group[group["parameters"] == operation], metric)
             aims.append(Verdict(f"{name}: {text}", value, limit, at_least=True))
     return aims
 

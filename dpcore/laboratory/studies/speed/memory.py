@@ -61,9 +61,9 @@ def profile(scheme: Path, clients: int) -> pd.DataFrame:
     peaks = {RUN: max(outcome["peaks"].values())} | outcome["peaks"]
     return pd.DataFrame(
         [
-            row(what, metric, [value], target=parsed.name, clients=clients, epsilon=parsed.epsilon)
+            row(step, metric, [value], target=parsed.name, clients=clients, epsilon=parsed.epsilon)
             for metric, values in ((SECONDS, seconds), (PEAK, peaks))
-            for what, value in values.items()
+            for step, value in values.items()
         ]
     )
 
@@ -71,9 +71,9 @@ def profile(scheme: Path, clients: int) -> pd.DataFrame:
 def whole_round(
     scheme: Path, clients: int, data: Path, *, plain: bool = True, setting: str | None = None
 ) -> dict[str, Any]:
-    """Return what `dpcore.laboratory.profiling` says of a round in a process of its own; raises SchemeError where it failed.
+    """Return the profile of a round by `dpcore.laboratory.profiling` in its own process; raises SchemeError if it failed.
 
-    setting: of which path reports take (`_kernels.SETTING`).
+    setting: the implementation that reports use (`_kernels.SETTING`).
     """
     command = [sys.executable, "-m", "dpcore.laboratory.profiling", str(scheme), str(clients), str(data)]
     environment = os.environ | ({} if setting is None else {_kernels.SETTING: setting})

@@ -56,8 +56,8 @@ def measured(scheme: Path, repetitions: int, sizes: tuple[int, ...]) -> Iterator
         yield _rounds(Path(folder), scheme, repetitions)
 
 
-def _names(n: int, of: int) -> np.ndarray:
-    return np.array([f"the name of {i}" for i in range(of)])[np.random.default_rng(2).integers(0, of, n)]
+def _names(n: int, count: int) -> np.ndarray:
+    return np.array([f"the name of {i}" for i in range(count)])[np.random.default_rng(2).integers(0, count, n)]
 
 
 def _named(repetitions: int) -> pd.DataFrame:
@@ -110,8 +110,8 @@ def _read(repetitions: int) -> pd.DataFrame:
 def five_questions() -> Scheme:
     """Return a scheme of three texts and two numbers."""
     texts = [
-        _CATEGORICAL.format(name=name) + f"categories = {[f'the name of {i}' for i in range(of)]}\n"
-        for name, of in _PLACES.items()
+        _CATEGORICAL.format(name=name) + f"categories = {[f'the name of {i}' for i in range(count)]}\n"
+        for name, count in _PLACES.items()
     ]
     numbers = [_NUMERIC.format(name=name) for name in _NUMBERS]
     return Scheme.from_toml('name = "five_questions"\nclients = 1_000_000\n' + "".join(texts + numbers))
@@ -121,7 +121,7 @@ def _privatized(folder: Path, n: int) -> Iterator[dict[str, Any]]:
     """One file of n records, privatized by the command: once, as it is many blocks."""
     scheme = five_questions()
     numbers = np.random.default_rng(3)
-    table = pd.DataFrame({name: pd.Series(_names(n, of), dtype="category") for name, of in _PLACES.items()})
+    table = pd.DataFrame({name: pd.Series(_names(n, count), dtype="category") for name, count in _PLACES.items()})
     table = table.assign(**{name: numbers.beta(2, 5, n) for name in _NUMBERS})
     records, written = folder / f"{n}.parquet", folder / "five_questions.toml"
     table.to_parquet(records)
@@ -154,7 +154,7 @@ def _rounds(folder: Path, scheme: Path, repetitions: int) -> pd.DataFrame:
 def _command(*words: str, within: Path | None = None) -> tuple[float, float]:
     """Return the processor's seconds and the most bytes of a command in a process of its own; SchemeError where it fails.
 
-    A small process starts it: Linux counts as its peak what whoever started it held.
+    A small process starts it: Linux includes the peak of the parent process.
     """
     line = [sys.executable, "-c", _STARTED, sys.executable, "-m", "dpcore.cli", *words]
     done = subprocess.run(line, cwd=within, capture_output=True, text=True, errors="replace", check=False)

@@ -34,7 +34,7 @@ RATE, BINCOUNT, DUCKDB = "reports_per_second", "to_bincount", "to_duckdb"
 BASE, OTHER = "bincount", "duckdb"
 STATISTICS, AGGREGATE, FILE = "statistics", "aggregate", "parquet"
 
-# Says how many groups a file's rows have by some columns, a list's by its first integer.
+# Counts the groups of a file's rows by some columns, of a list by its first integer.
 CountBy = Callable[[Path, Sequence[str]], int]
 
 
@@ -105,13 +105,13 @@ def _compared(
     """Rates of some operations on n reports, and the ratio of each to one of them."""
     for operation in operations.values():
         operation()  # what is made once is made now
-    measured = [{what: rate(operation, n) for what, operation in operations.items()} for _ in range(repetitions)]
-    rates = {what: np.array([turn[what] for turn in measured]) for what in operations}
+    measured = [{key: rate(operation, n) for key, operation in operations.items()} for _ in range(repetitions)]
+    rates = {key: np.array([turn[key] for turn in measured]) for key in operations}
     rows = [
-        row(name, RATE, speeds, parameters=what, clients=n, epsilon=BASELINE if what == base else EPSILON)
-        for what, speeds in rates.items()
+        row(name, RATE, speeds, parameters=key, clients=n, epsilon=BASELINE if key == base else EPSILON)
+        for key, speeds in rates.items()
     ]
     if base in rates:
-        ratios = {what: speeds / rates[base] for what, speeds in rates.items() if what != base}
-        rows += [row(name, metric, ratio, parameters=what, clients=n) for what, ratio in ratios.items()]
+        ratios = {key: speeds / rates[base] for key, speeds in rates.items() if key != base}
+        rows += [row(name, metric, ratio, parameters=key, clients=n) for key, ratio in ratios.items()]
     return pd.DataFrame(rows)

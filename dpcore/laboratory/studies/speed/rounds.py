@@ -85,7 +85,8 @@ def scaled(repetitions: int, sizes: tuple[int, ...]) -> Iterator[pd.DataFrame]:
     people = populations.by_scheme(scheme.name)
 
     def once(n: int) -> float:
-        """Seconds of one round, the mean of as many as make ten million clients: a short one tells a moment of the machine."""
+        """Seconds of one round, the mean of as many as make ten million clients: a short one depends on the machine's momentary
+        load."""
         rounds = max(1, ENOUGH // n)
         spent = (seconds(lambda: pipeline.collect(scheme, people, n, seeded(7), workers=1)) for _ in range(rounds))
         return sum(spent) / rounds
@@ -108,13 +109,13 @@ def kernel_seconds(scheme: Scheme, people: Population, clients: int) -> float:
     for block in range(blocks + 1):
         begun = process_time()
         records = people.records_block(block, BLOCK, random)
-        made = process_time() - begun
+        creation = process_time() - begun
         cells = scheme.encode(records)
         begun = process_time()
         for index, (name, attribute) in enumerate(scheme.attributes.items()):
             attribute.mechanism.privatize(cells[name], random.spawn(index, block))
         if block:  # in the first one tables are made
-            spent += made + process_time() - begun
+            spent += creation + process_time() - begun
     return spent * clients / (blocks * BLOCK)
 
 

@@ -7,7 +7,7 @@ Eight that no method was made for: endless at both ends (`arcsine`), a corner (`
 (`sawtooth`), a narrow peak on a wide one (`spike`) or far from it (`small_bump`), and a tail (`pareto`, clipped at 1).
 
 Rules for atoms: a law is a continuous part, whose density integrates to one minus the atoms' mass, and atoms.
-Integrated squared errors and int f^2 are of the continuous part's density as it stands, not rescaled, and so is entropy.
+Integrated squared errors and int f^2 are of the continuous part's density, not rescaled, and so is entropy.
 The distribution function, quantiles and the mean are of the whole law.
 """
 

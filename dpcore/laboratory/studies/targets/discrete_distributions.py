@@ -1,7 +1,7 @@
-"""Laws of values as surveys have them, on points that the scheme names: counts, ages, rounded incomes, many zeros.
+"""Discrete distributions as in surveys, on declared values: counts, ages, rounded incomes, many zeros.
 
-Ten and thirty-one values in no order, drawn once; counts; ages of which some are rounded to 5 and 10; incomes by 1000, rounded
-to 5000 and 10,000; and two laws of which four in ten are exactly zero, at the bound and inside.
+Ten and thirty-one values in no order, drawn once; counts; ages, some rounded to 5 and 10; incomes by 1000, rounded
+to 5000 and 10,000; and two distributions with four in ten exactly zero, at the bound and inside.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PointLaw:
         return Target(name=self.name, density=np.zeros_like, distribution=np.zeros_like, atoms=atoms)
 
     def wasserstein(self, law: np.ndarray) -> float:
-        """Return the Wasserstein-1 distance of a law of the points, (k,), as a share of the range."""
+        """Return the Wasserstein-1 distance of a distribution on the points, (k,), as a share of the range."""
         return float(np.abs(np.cumsum(law - self.probabilities))[:-1].sum() / (len(law) - 1))
 
     def wasserstein_of_cells(self, cells: np.ndarray) -> float:

@@ -28,7 +28,7 @@ _FINE = 512  # cells of a number
 
 @dataclass(frozen=True, eq=False)
 class JointLaw:
-    """table: (K_x, K_y), sum one.  mechanisms: of either, or one where they are asked together; a number is of [0, 1].
+    """table: (K_x, K_y), sum one.  mechanisms: of either, or one for a joint attribute; a number is of [0, 1].
 
     asked: what intervals are asked of.
     """
