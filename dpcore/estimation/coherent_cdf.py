@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dpcore.errors import SchemeError
 from dpcore.estimation import constants
 from dpcore.estimation.density.densities import DensityOnInterval
 from dpcore.estimation.functional_estimate import moved, normal_quantile
 from dpcore.functionals import Atom, Cdf, Probability, Quantile
+from dpcore.functionals.quantile import proportions
 
 REPORTED = Cdf | Probability | Atom | Quantile
 
@@ -103,9 +103,7 @@ class CoherentCdf:
 
     def quantile(self, t: Any) -> np.ndarray:
         """Return the least x with G(x) >= t, t in [0, 1] (any shape); raises SchemeError for other t."""
-        t = np.asarray(t, dtype=np.float64)
-        if not np.all((t >= 0) & (t <= 1)):
-            raise SchemeError("t of a quantile must lie between 0 and 1")
+        t = proportions(t)
         begin = np.clip(np.searchsorted(self.shares, t) - 1, 0, len(self.grid) - 2)
         rise = self.shares[begin + 1] - self.shares[begin]
         part = np.clip((t - self.shares[begin]) / np.where(rise > 0, rise, 1.0), 0.0, 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -64,3 +65,11 @@ class Quantile(Functional):
             (at,),
         )
         return Expansion(at, influence)
+
+
+def proportions(t: Any) -> np.ndarray:
+    """Return t (any shape) as floats; raises SchemeError unless all lie in [0, 1]."""
+    t = np.asarray(t, dtype=np.float64)
+    if not np.all((t >= 0) & (t <= 1)):
+        raise SchemeError("t of a quantile must lie between 0 and 1")
+    return t

@@ -18,6 +18,7 @@ import numpy as np
 import scipy
 
 from dpcore.errors import SchemeError
+from dpcore.functionals.quantile import proportions
 
 _TOLERANCE = 1e-9  # how far probabilities written as decimals may be from summing to one
 _HALVINGS = 64  # bisection steps: 2^-64 of the interval is below the spacing of doubles anywhere inside it
@@ -138,9 +139,7 @@ class NumericLaw:
 
     def quantile(self, t: Any) -> np.ndarray:
         """Return the x with cdf(x) = t, for t in [0, 1] (any shape); by bisection, to the last bits."""
-        t = np.asarray(t, dtype=np.float64)
-        if not np.all((t >= 0) & (t <= 1)):
-            raise SchemeError("t of a quantile must lie between 0 and 1")
+        t = proportions(t)
         low, high = np.full(t.shape, float(self.lower)), np.full(t.shape, float(self.upper))
         for _ in range(_HALVINGS):
             middle = (low + high) / 2

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import scipy
 
-from dpcore.errors import SchemeError, check_within
+from dpcore.errors import check_within
 from dpcore.estimation import constants
+from dpcore.functionals.quantile import proportions
 from dpcore.mechanisms.bases import bspline
 
 
@@ -109,9 +110,7 @@ class Spline(_OnInterval):
 
     def quantile(self, t: Any) -> np.ndarray:
         """Return the smallest x with cdf(x) >= t, t in [0, 1] (any shape); the spline must be a proper density."""
-        t = np.asarray(t, dtype=np.float64)
-        if not np.all((t >= 0) & (t <= 1)):
-            raise SchemeError("t of a quantile must lie between 0 and 1")
+        t = proportions(t)
         low, high = np.zeros(t.shape), np.ones(t.shape)
         for _ in range(constants.HALVINGS):
             middle = (low + high) / 2
@@ -172,9 +171,7 @@ class ExponentialSpline(_OnInterval):
 
     def quantile(self, t: Any) -> np.ndarray:
         """Return the smallest x with cdf(x) >= t, t in [0, 1] (any shape)."""
-        t = np.asarray(t, dtype=np.float64)
-        if not np.all((t >= 0) & (t <= 1)):
-            raise SchemeError("t of a quantile must lie between 0 and 1")
+        t = proportions(t)
         # Newton's steps within a knot interval, replaced by bisection where they leave the bracket
         masses, pieces = self.atoms[0] + self._cumulated, 1 << self.level
         piece = np.clip(np.searchsorted(masses, t, side="left") - 1, 0, pieces - 1)

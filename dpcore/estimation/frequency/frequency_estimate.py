@@ -30,6 +30,7 @@ from dpcore.estimation.functional_estimate import (
 )
 from dpcore.functionals import Cdf, Probability, Quantile
 from dpcore.functionals.group import Group, OfGroup
+from dpcore.functionals.quantile import proportions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,9 +135,7 @@ class FrequencyEstimate(OfGroup):
 
     def quantile(self, t: Any) -> np.ndarray:
         """Return the least number with cdf >= t, t in [0, 1] (any shape); raises SchemeError for other t, and as `cdf` does."""
-        t = np.asarray(t, dtype=np.float64)
-        if not np.all((t >= 0) & (t <= 1)):
-            raise SchemeError("t of a quantile must lie between 0 and 1")
+        t = proportions(t)
         numbers, _ = self._law
         return numbers[np.minimum(np.searchsorted(self.cdf(numbers), t), len(numbers) - 1)]
 

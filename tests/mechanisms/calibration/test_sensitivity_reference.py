@@ -63,21 +63,6 @@ def test_every_block_of_the_basis_over_all_pairs_of_cells(degree: int, is_scaled
         assert sensitivity(table) == slow_sensitivity(table)
 
 
-def test_the_joint_loss_over_all_pairs_of_cells(subtests: pytest.Subtests) -> None:
-    for degree in range(4):
-        with subtests.test(degree=degree):
-            coarsest = smallest_coarsest_level(degree)
-            basis = SplineWavelet(degree, coarsest, coarsest + 1)
-            tables = integer_tables(basis, 512, unscaled(basis))
-            scales = [100_003 + 7 * block for block in range(basis.blocks)]
-            common = int(np.lcm.reduce(scales))
-            worst = 0
-            for a in range(512):
-                losses = sum(np.abs(t - t[a]).sum(axis=1) * (common // s) for t, s in zip(tables, scales, strict=True))
-                worst = max(worst, int(np.max(losses)))
-            assert joint_loss(tables, scales) == Fraction(worst, common)
-
-
 def test_splines_that_sum_to_one_differ_by_two() -> None:
     for degree in range(4):
         basis = SplineWavelet(degree, 3, 3)
