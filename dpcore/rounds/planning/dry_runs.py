@@ -91,7 +91,7 @@ def lines(scheme: Scheme, result: pd.DataFrame) -> list[dict[str, str]]:
                 "attribute": row["attribute"],
                 "quantity": line.quantity,
                 "group": line.group,
-                "truth": line.value if row["truth"] == row["truth"] else "-",
+                "true value": line.value if row["truth"] == row["truth"] else "-",
                 "typical error": error,
                 "interval length": length,
                 "covered": f"{row['covered']} of {row['intervals']}" if row["intervals"] else "-",
