@@ -46,7 +46,7 @@ VAGUE = {"told", "said", "given", "known", "kept", "found", "made", "each", "of"
 
 # The most that a package may have: idioms in its texts, vague names.  Lowered when a package is rewritten, never raised.
 CEILINGS = {
-    "data/guide": (59, 0),
+    "data/guide": (50, 0),
     "dpcore": (13, 2),
     "dpcore/audit": (34, 37),
     "dpcore/cli": (32, 2),
