@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from dpcore.errors import TooFewClients
@@ -20,7 +21,8 @@ def estimate(settings: NamedRound) -> Path:
     run = find(settings)
     with turn_of(run):
         try:
-            pieces = sequence.estimate(run, Tasks(), show=show)
+            tasks = Tasks()
+            pieces = sequence.estimate(run, tasks, show=partial(tasks.call, show))
         except TooFewClients as error:
             return waiting(run, error)
     return ended(run, pieces)

@@ -6,7 +6,9 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
+from prefect import runtime
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.client.orchestration import get_client
 from prefect.states import Completed
 
 from dpcore import wire
@@ -46,15 +48,23 @@ def show(run: Run) -> pages.Pieces:
 def ended(run: Run, pieces: pages.Pieces) -> Any:
     """Put the round's front page into the UI, among the flow's own artifacts, and return the round's final state.
 
-    A round with a failed check has landed, too. Its state `ChecksFailed` is visible in every list of runs, and automations can
-    react to it.  Its result is the run's folder.
+    A round with a failed check has landed, too. Its state `ChecksFailed` and its tag `checks-failed` are visible in every list
+    of runs, and automations can react to them.  Its result is the run's folder.
     """
     front = key(run.scheme.name, "round")
     create_markdown_artifact(pieces.front, key=front, description=pieces.headline)
     failed = "; ".join(pieces.failed[:_NAMED] + ["..."] * (len(pieces.failed) > _NAMED))
     if pieces.failed:
+        _tag_flow_run("checks-failed")
         return Completed(name=CHECKS_FAILED, message=f"{pieces.headline}: {failed}", data=run.folder)
     return Completed(message=pieces.headline, data=run.folder)
+
+
+def _tag_flow_run(tag: str) -> None:
+    """Add a tag to the current flow run, because Prefect shows the state `ChecksFailed` in the green of completed runs."""
+    if runtime.flow_run.id is not None:
+        with get_client(sync_client=True) as client:
+            client.update_flow_run(runtime.flow_run.id, tags=[*runtime.flow_run.tags, tag])
 
 
 @stage("write-page")

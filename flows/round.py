@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,8 @@ def run_round(settings: RoundSettings = RoundSettings()) -> Path:  # noqa: B008 
     with turn(settings):
         run = None
         try:
-            run = prepare(settings)
-            pieces = sequence.carry_out(run, Tasks(), show=show)
+            run, tasks = prepare(settings), Tasks()
+            pieces = sequence.carry_out(run, tasks, show=partial(tasks.call, show))
         except TooFewClients as error:
             return waiting(run, error)
     return ended(run, pieces)

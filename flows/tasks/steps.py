@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from prefect import runtime, unmapped
+from prefect.utilities.annotations import quote
 
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds import round_lock
@@ -116,16 +117,32 @@ _BATCHES = {"privatize_shard": (privatize_batch, "privatized"), "aggregate_file"
 
 
 class Tasks:
-    """Executor that runs every step as a task; batches of items go through the steps without waiting for each other."""
+    """Executor that runs every step as a task; batches of items go through the steps without waiting for each other.
+
+    A task depends on the one before it, and only the first on `prepare`, so that arrows on the flow run's page follow the data.
+    """
+
+    def __init__(self) -> None:
+        self._before: list[Any] = []  # results or futures of the last tasks
+
+    def call(self, task: Callable[..., Any], run: Run, *arguments: Any) -> Any:
+        """Run a task after the last one and return its result."""
+        result = task(self._without_arrow(run), *arguments, wait_for=self._before)
+        self._before = [result]
+        return result
+
+    def _without_arrow(self, run: Run) -> Any:
+        return quote(run) if self._before else run
 
     def one(self, step: Callable[..., Any], run: Run, *arguments: Any) -> Any:
-        return _ONE[step.__name__](run, *arguments)
+        return self.call(_ONE[step.__name__], run, *arguments)
 
     def map(self, steps: Sequence[Callable[..., Any]], run: Run, items: Sequence[Any]) -> list[Path]:
         results: Any = batches(items)
-        phases = {}
+        phases, before = {}, self._before
         for step in steps:
             task, done = _BATCHES[step.__name__]
-            phases[done] = results = task.map(unmapped(run), results)
+            phases[done] = results = task.map(unmapped(self._without_arrow(run)), results, wait_for=before)
+            self._before, before = list(results), []  # a batch waits for its own data alone
         follow(run, **phases)
         return flat(results.result())

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pandas as pd
 import pytest
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId, FlowRunFilter, FlowRunFilterId
+from prefect.client.schemas.objects import TaskRunResult
 
 from dpcore import wire
 from dpcore.errors import InvalidRecord, InvalidReport, SchemeError
@@ -37,6 +39,15 @@ def same_aggregate(left: Path, right: Path) -> bool:
     return wire.read_aggregate(left / "aggregate.parquet", scheme).equals(
         wire.read_aggregate(right / "aggregate.parquet", scheme)
     )
+
+
+def arrows_of(flow_run_id: str) -> set[tuple[str, str]]:
+    """The arrows between the tasks of a flow run, as (from, to)."""
+    with get_client(sync_client=True) as client:
+        run = FlowRunFilter(id=FlowRunFilterId(any_=[UUID(flow_run_id)]))
+        tasks = {task.id: task for task in client.read_task_runs(flow_run_filter=run)}
+    inputs = [(one, task.name) for task in tasks.values() for group in task.task_inputs.values() for one in group]
+    return {(tasks[one.id].name, name) for one, name in inputs if isinstance(one, TaskRunResult)}
 
 
 def runs_in(data: Path) -> pd.DataFrame:
@@ -96,6 +107,13 @@ def test_the_flow_gives_the_same_bits_as_the_command_and_shows_what_it_found(
     assert '"attribute": "income", "quantity": "mean"' in str(shown["consumer-expenditure-estimates"].data)
     for attribute in ("income", "urban-rural"):
         assert "](data:image/svg+xml;base64," in str(shown[f"consumer-expenditure-{attribute}"].data)
+    parts = ("00000", "00001")
+    assert arrows_of(plan.flow_run_id) == {
+        *(("prepare", f"privatize-{part}") for part in parts),
+        *((f"privatize-{part}", f"aggregate-{part}") for part in parts),
+        *((f"aggregate-{part}", "merge") for part in parts),
+        *(("merge", "estimate"), ("estimate", "land"), ("land", "show"), ("land", "draw"), ("show", "draw")),
+    }
     front = shown["consumer-expenditure-round"]
     assert front.description.startswith("200,000 reports counted, 0 rejected; ")
     assert "# consumer expenditure, round 2026-11-20" in str(front.data)

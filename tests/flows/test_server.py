@@ -149,6 +149,7 @@ def test_a_failed_check_is_seen_in_the_state_of_a_round_that_landed_and_tells_th
     run = start(port, **where, clients=20_000, round="2026-11-21")
     found = ended(port, run)
     assert (found["type"], found["name"]) == ("COMPLETED", "ChecksFailed")
+    assert "checks-failed" in ask(port, f"/api/flow_runs/{run}")["tags"]
     assert "1 of " in found["message"]
     assert "clients: 20,000 reports; 60,000 in the previous round" in found["message"]
     assert "✗ 1 of " in artifacts(port, run)["consumer-expenditure-round"]["data"]
