@@ -38,6 +38,13 @@ from tests.helpers.flow_cases import unplugged
 from tests.helpers.schemes import QUESTION
 
 
+class InProcess(undrawn.Undrawn):
+    """Executor of steps and tasks in this process."""
+
+    def call(self, task: Any, run: Run) -> Any:
+        return task(run)
+
+
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return unplugged(monkeypatch)
@@ -256,7 +263,7 @@ def test_the_flows_carry_a_round_out_and_publish_it(
     shown: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, question: Path, tmp_path: Path
 ) -> None:
     for module in (rounds, collect, steps):
-        monkeypatch.setattr(module, "Tasks", undrawn.Undrawn)
+        monkeypatch.setattr(module, "Tasks", InProcess)
     written: list[Any] = []
     monkeypatch.setattr(publish.pages, "pieces", lambda *_: pieces())
     monkeypatch.setattr(publish.pages, "publish", lambda *given, **told: written.append((given, told)))
@@ -420,8 +427,9 @@ def test_steps_are_tasks_of_batches_that_follow_each_other(run: Run, monkeypatch
             return list(self)
 
     def task(name: str) -> Any:
-        def mapped(of: Any, made: Any) -> Made:
-            assert of.value is run
+        def mapped(of: Any, made: Any, wait_for: Any) -> Made:
+            assert (of.value if name == "a" else of.value.unquote()) is run
+            assert wait_for == []  # a batch waits for its own data alone
             maps.append((name, made))
             return Made([[f"{name} {item}" for item in batch] for batch in made])
 
@@ -439,8 +447,8 @@ def test_steps_are_tasks_of_batches_that_follow_each_other(run: Run, monkeypatch
     assert made == ["b a 1", "b a 2"]
     assert maps == [("a", [[1], [2]]), ("b", [["a 1"], ["a 2"]])]
     assert list(followed) == ["as", "bs"]
-    monkeypatch.setattr(steps, "_ONE", {"a": lambda *given: given})
-    assert steps.Tasks().one(one("a"), run, 3) == (run, 3)
+    monkeypatch.setattr(steps, "_ONE", {"a": lambda *given, wait_for: (*given, wait_for)})
+    assert steps.Tasks().one(one("a"), run, 3) == (run, 3, [])
 
 
 def test_batches_are_at_most_so_many_and_as_even_as_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -462,7 +470,7 @@ def test_a_round_may_be_carried_out_by_three_flows(
     shown: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, question: Path, tmp_path: Path
 ) -> None:
     for module in (simulate, collect, estimate):
-        monkeypatch.setattr(module, "Tasks", undrawn.Undrawn)
+        monkeypatch.setattr(module, "Tasks", InProcess)
     monkeypatch.setattr(publish.pages, "pieces", lambda *_: pieces(failed=["a"]))
     warehouses.put(tmp_path / "warehouse.duckdb")
     told: dict[str, Any] = {"scheme": question, "data": tmp_path, "round": "r"}
