@@ -35,6 +35,8 @@ def init(
     from dpcore.rounds.project import SCHEME, start
 
     draft = None
+    if from_ is None and (ending or any(vars(chosen).values())):
+        raise typer.BadParameter("options of a file of records need that file: --from FILE")
     if from_ is not None:
         from dpcore.populations.proposal import proposed_scheme
 

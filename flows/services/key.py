@@ -14,12 +14,14 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from dpcore.errors import DPCoreError
 
 SERVER, CLIENT = "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_AUTH_STRING"
 URL = "PREFECT_API_URL"
 _USER = "ldpflow"
+_HERE = "http://127.0.0.1"  # how the address of this folder's server begins
 
 
 def main(arguments: Sequence[str] = ()) -> int:
@@ -62,9 +64,13 @@ def announce(url: str | None) -> None:
     """Write the address of this folder's server into the profile that Prefect's commands read; None if none runs.
 
     Without a server these commands fail.  They must not start another server on the same files.
+    An address of another machine, which an operator put there, stays.
     """
     with _locked_profiles() as path:
-        _keep(path, _profile()[0], {URL: url, "PREFECT_SERVER_EPHEMERAL_ENABLED": "false"})
+        name, settings = _profile()
+        is_ours = urlsplit(settings.get(URL, _HERE)).hostname == urlsplit(_HERE).hostname
+        addresses = {URL: url} if is_ours else {}
+        _keep(path, name, {**addresses, "PREFECT_SERVER_EPHEMERAL_ENABLED": "false"})
 
 
 @contextmanager

@@ -61,6 +61,14 @@ def test_without_a_project_or_a_scheme_one_line_says_how_to_begin(tmp_path: Path
     assert "`ldpflow init FOLDER` makes a project with one" in done.stderr
 
 
+def test_options_of_a_file_need_the_file(tmp_path: Path) -> None:
+    for option in (("--format", "csv"), ("--delimiter", ";")):
+        done = ldpflow("init", "own", *option, at=tmp_path)
+        assert done.returncode == 2
+        assert "options of a file of records need that file: --from FILE" in done.stderr
+    assert not (tmp_path / "own").exists()
+
+
 def test_its_version_is_told(tmp_path: Path) -> None:
     done = ldpflow("--version", at=tmp_path)
     assert (done.returncode, done.stdout) == (0, f"ldpflow {__version__}\n")

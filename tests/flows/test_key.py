@@ -50,6 +50,14 @@ def test_the_address_is_in_the_profile_while_the_server_is_up(profiles: Path) ->
         assert (profile[key.SERVER], profile["PREFECT_SERVER_EPHEMERAL_ENABLED"]) == (made, "false")
 
 
+def test_an_operators_address_of_another_server_stays_in_the_profile(profiles: Path) -> None:
+    key.ensure()
+    key._keep(profiles, "ephemeral", {"PREFECT_API_URL": "https://prefect.example.org/api"})
+    for url in ("http://127.0.0.1:4300/api", None):
+        key.announce(url)
+        assert kept(profiles)["ephemeral"]["PREFECT_API_URL"] == "https://prefect.example.org/api"
+
+
 def test_it_is_made_once_for_its_owner_alone(profiles: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert key.main() == 1
     assert capsys.readouterr().err == "ldpflow: there is no key yet; `make up` creates one\n"
