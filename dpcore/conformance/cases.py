@@ -122,15 +122,15 @@ Change = tuple[str, str | Callable[[re.Match[str]], str]]
 CHANGES: tuple[
     Change, ...
 ] = (  # of canonical texts, after which they promise more than their integers keep, or cannot be read
-    (r"weight_in = (\d+)", lambda found: f"weight_in = {int(found[1]) + 2}"),
+    (r"weight_in = (\d+)", lambda match: f"weight_in = {int(match[1]) + 2}"),
     (r"weight_in = \d+", "weight_in = 65536"),
     (r"weight_in = \d+", "weight_in = 4294967296"),
-    (r"weight_true = (\d+)", lambda found: f"weight_true = {int(found[1]) + 2**20}"),
-    (r"weights_in = \[\n    (\d+)", lambda found: f"weights_in = [\n    {int(found[1]) + 2}"),
-    (r"level_law = \[\n    (\d+)", lambda found: f"level_law = [\n    {int(found[1]) + 1}"),
+    (r"weight_true = (\d+)", lambda match: f"weight_true = {int(match[1]) + 2**20}"),
+    (r"weights_in = \[\n    (\d+)", lambda match: f"weights_in = [\n    {int(match[1]) + 2}"),
+    (r"level_law = \[\n    (\d+)", lambda match: f"level_law = [\n    {int(match[1]) + 1}"),
     (r"widths = \[\n    \d+", "widths = [\n    32"),
-    (r"noise_scales = \[\n    (\d+)", lambda found: f"noise_scales = [\n    {int(found[1]) - 1000}"),
-    (r"sensitivity = \[\n    (\d+)", lambda found: f"sensitivity = [\n    {int(found[1]) - 1}"),
+    (r"noise_scales = \[\n    (\d+)", lambda match: f"noise_scales = [\n    {int(match[1]) - 1000}"),
+    (r"sensitivity = \[\n    (\d+)", lambda match: f"sensitivity = [\n    {int(match[1]) - 1}"),
     (r'table_sha256 = "..', 'table_sha256 = "zz'),
     (r'mechanism = "randomized_response"', 'mechanism = "trust_me"'),
     (r"format = 1", "format = 2"),

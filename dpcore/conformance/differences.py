@@ -33,9 +33,9 @@ def difference(case: Case, answer: str) -> str | None:
         return f"{_EXPECTED[case.expected]}: expected {case.expected}, got {_short(answer)}"
     if "answers" not in document:
         return f"expected a report, got {_short(answer)}"
-    for key, what in _KEYS.items():
+    for key, name in _KEYS.items():
         if document.get(key) != expected.get(key):
-            return f"{what}: {key} is {_short(document.get(key))}, expected {_short(expected.get(key))}"
+            return f"{name}: {key} is {_short(document.get(key))}, expected {_short(expected.get(key))}"
     answers = document["answers"]
     if not isinstance(answers, dict) or set(answers) != set(expected["answers"]):
         names = list(answers) if isinstance(answers, dict) else answers

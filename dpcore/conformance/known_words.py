@@ -73,17 +73,17 @@ class AtEdges(Recorded):
 
 def thresholds(scheme: Scheme) -> set[int]:
     """Return the integers that the draws of a scheme's clients are compared with, and sums and products of them."""
-    found = set()
+    numbers = set()
     for attribute in scheme.attributes.values():
         parameters = attribute.mechanism.parameters()
-        found |= {value for value in parameters.values() if isinstance(value, int)}
+        numbers |= {value for value in parameters.values() if isinstance(value, int)}
         lists = {
             key: [one for one in value if isinstance(one, int)]
             for key, value in parameters.items()
             if isinstance(value, (list, tuple))
         }
         for values in lists.values():
-            found |= {*values, *accumulate(values)}
+            numbers |= {*values, *accumulate(values)}
         widths = lists.get("widths", [])
-        found |= {width * weight for width, weight in zip(widths, lists.get("weights_in", widths), strict=True)}
-    return found
+        numbers |= {width * weight for width, weight in zip(widths, lists.get("weights_in", widths), strict=True)}
+    return numbers
