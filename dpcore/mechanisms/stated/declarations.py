@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
+from math import comb, lcm
 from typing import Any
 
 from dpcore._random import LARGEST
@@ -20,6 +20,7 @@ from dpcore.mechanisms.stated.stated_channel import WORDS, Stated
 from dpcore.privacy.budget import Budget
 
 Law = list[list[Fraction]]  # a row of probabilities for each value
+_MOST_CARDS = 62  # in [Kuk1990]; more have no weights within 2^62, even in decks that are half red
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,13 @@ class Form:
     """A named channel; rates: its rates with their defaults, None if required.
 
     law: from the number of values and the rates.  values: required number of values, 0 for any number.
+    counts: rates that are whole numbers from 1 on, in place of probabilities.
     """
 
     rates: Mapping[str, Fraction | None]
     law: Callable[..., Law]
     values: int = 0
+    counts: tuple[str, ...] = ()
 
 
 def _truth_or_other(k: int, truth: Fraction) -> Law:
@@ -59,6 +62,43 @@ def _unrelated_question(k: int, unrelated: Fraction, share: Fraction) -> Law:
     return _forced_response(k, unrelated * share, unrelated * (1 - share))
 
 
+def _warner(k: int, prob: Fraction) -> Law:
+    """With `prob` answers the question, else its negation [Warner1965]."""
+    return _truth_or_other(k, prob)
+
+
+def _crosswise(k: int, share: Fraction) -> Law:
+    """Reports whether the answers to two questions are the same; the other is yes with a known `share` [YuTianTang2008].
+
+    Outputs: the same, different.
+    """
+    return [[share, 1 - share], [1 - share, share]]
+
+
+def _triangular(k: int, share: Fraction) -> Law:
+    """Reports whether either answer is yes; the other question's is with a known `share` [YuTianTang2008].
+
+    Outputs: at least one yes, twice no.
+    """
+    return [[Fraction(1), Fraction(0)], [share, 1 - share]]
+
+
+def _mangat(k: int, prob: Fraction) -> Law:
+    """Those with the trait answer yes, others as in Warner's design with `prob` [Mangat1994]."""
+    return [[Fraction(1), Fraction(0)], [1 - prob, prob]]
+
+
+def _kuk(k: int, yes: Fraction, no: Fraction, cards: Fraction) -> Law:
+    """Reports the number of red cards among so many, drawn with replacement from the deck of one's answer [Kuk1990].
+
+    yes, no: the share of red cards in each deck.  Outputs: 0, 1, ... red cards.
+    """
+    draws = int(cards)
+    return [
+        [comb(draws, red) * rate**red * (1 - rate) ** (draws - red) for red in range(draws + 1)] for rate in (yes, no)
+    ]
+
+
 def _rappor(k: int, f: Fraction, p: Fraction, q: Fraction) -> Law:
     """Permanent bits are replaced by fair coins with f; a report's bit is one with q of a permanent one, with p of a zero.
 
@@ -69,10 +109,15 @@ def _rappor(k: int, f: Fraction, p: Fraction, q: Fraction) -> Law:
 
 FORMS = {
     "attribution_reporting": Form({"rate": None}, _attribution_reporting),
+    "crosswise": Form({"share": None}, _crosswise, values=2),
     "forced_response": Form({"yes": None, "no": None}, _forced_response, values=2),
+    "kuk": Form({"yes": None, "no": None, "cards": Fraction(1)}, _kuk, values=2, counts=("cards",)),
+    "mangat": Form({"prob": None}, _mangat, values=2),
     "opendp_randomized_response": Form({"prob": None}, _opendp),
     "rappor": Form({"f": None, "p": Fraction(0), "q": Fraction(1)}, _rappor),
+    "triangular": Form({"share": None}, _triangular, values=2),
     "unrelated_question": Form({"unrelated": None, "share": None}, _unrelated_question, values=2),
+    "warner": Form({"prob": None}, _warner, values=2),
 }
 _CHANNEL = (
     Option(
@@ -205,7 +250,11 @@ def _law(name: str, values: int, rates: Mapping[str, Any] | None) -> Law:
     if values < 2:
         raise SchemeError(f"{name} needs two values or more, got {values}")
     read = {rate: exact(**{rate: stated[rate]}) if rate in stated else default for rate, default in form.rates.items()}
+    for rate in form.counts:
+        if read[rate] not in range(1, _MOST_CARDS + 1):
+            raise SchemeError(f"{rate} of {name} must be a whole number from 1 to {_MOST_CARDS}, got {read[rate]}")
     law = form.law(values, **read)
-    if not all(0 <= share <= 1 for share in (*read.values(), *(share for row in law for share in row))):  # type: ignore[operator]
+    rates_read = [value for rate, value in read.items() if rate not in form.counts]
+    if not all(0 <= share <= 1 for share in (*rates_read, *(share for row in law for share in row))):  # type: ignore[operator]
         raise SchemeError(f"rates of {name} must lie between 0 and 1, and so must what comes of them together")
     return law

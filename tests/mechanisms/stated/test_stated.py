@@ -52,6 +52,10 @@ FORMS = [
     ('form = "attribution_reporting"\nrates = { rate = "1/4" }', [["7/8", "1/8"], ["1/8", "7/8"]]),
     ('form = "opendp_randomized_response"\nrates = { prob = 0.8 }', [["4/5", "1/5"], ["1/5", "4/5"]]),
     ('form = "forced_response"\nrates = { yes = "1/6", no = "1/12" }', [["11/12", "1/12"], ["1/6", "5/6"]]),
+    ('form = "warner"\nrates = { prob = 0.7 }', [["7/10", "3/10"], ["3/10", "7/10"]]),
+    ('form = "crosswise"\nrates = { share = 0.25 }', [["1/4", "3/4"], ["3/4", "1/4"]]),
+    ('form = "kuk"\nrates = { yes = 0.8, no = 0.2 }', [["1/5", "4/5"], ["4/5", "1/5"]]),
+    ('form = "kuk"\nrates = { yes = "3/4", no = "1/2", cards = 2 }', [["1/16", "3/8", "9/16"], ["1/4", "1/2", "1/4"]]),
     ('form = "unrelated_question"\nrates = { unrelated = 0.3, share = 0.25 }', [["31/40", "9/40"], ["3/40", "37/40"]]),
 ]
 
@@ -61,10 +65,39 @@ def test_a_form_is_the_channel_that_its_rates_say(subtests: pytest.Subtests) -> 
         with subtests.test(said=said, rows=rows):
             mechanism = mechanism_of(SMOKED, said)
             assert probabilities(mechanism) == [[Fraction(share) for share in row] for row in rows]
-            ratios = [Fraction(rows[x][z]) / Fraction(rows[y][z]) for x in (0, 1) for y in (0, 1) for z in (0, 1)]
+            outputs = range(len(rows[0]))
+            ratios = [Fraction(rows[x][z]) / Fraction(rows[y][z]) for x in (0, 1) for y in (0, 1) for z in outputs]
             assert mechanism.certificate().kept == max(ratios)
             assert mechanism.budget == Budget(ratio=max(ratios))
             assert audit_mechanism(mechanism).kept.ratio == max(ratios)
+
+
+# Design, number of reports of each output, and the closed form of its paper: (proportion of yes, standard error).
+def _two(first: int, second: int, own: float, other: float) -> tuple[float, float]:
+    """First output with probability `own` of yes and `other` of no: the estimate that every design of two outputs has."""
+    n = first + second
+    rate = first / n
+    return (rate - other) / (own - other), (rate * (1 - rate) / n) ** 0.5 / abs(own - other)
+
+
+DESIGNS = [
+    ('form = "warner"\nrates = { prob = 0.7 }', (420, 580), _two(420, 580, 0.7, 0.3)),
+    ('form = "crosswise"\nrates = { share = 0.25 }', (660, 340), _two(660, 340, 0.25, 0.75)),
+    ('form = "triangular"\nrates = { share = 0.25 }', (400, 600), _two(400, 600, 1, 0.25)),
+    ('form = "mangat"\nrates = { prob = 0.8 }', (400, 600), _two(400, 600, 1, 0.2)),
+    ('form = "kuk"\nrates = { yes = 0.8, no = 0.2 }', (650, 350), _two(350, 650, 0.8, 0.2)),
+]
+
+
+def test_survey_designs_have_the_estimates_of_their_papers(subtests: pytest.Subtests) -> None:
+    for design, counts, (share, error) in DESIGNS:
+        with subtests.test(design=design):
+            asked = scheme(SMOKED, design)
+            mechanism, n = asked.attributes["a"].mechanism, sum(counts)
+            reports = Reports(np.zeros(n, dtype=np.uint8), np.repeat([0, 1], counts))
+            estimate = dp.estimate(Aggregate(asked, n, {"a": mechanism.statistics(reports)}, {}, {"a": n}), "a")
+            assert estimate.raw[0] == pytest.approx(share, rel=1e-12)
+            assert estimate.standard_errors[0] == pytest.approx(error, rel=1e-12)
 
 
 def test_a_channel_of_decimals_is_that_of_their_whole_numbers() -> None:
@@ -183,6 +216,11 @@ def test_what_is_no_channel_is_refused_in_a_line(subtests: pytest.Subtests) -> N
         ("form = 'rappor'\nrates = { f = 1 }", "a true bit must be one more often|the same distribution"),
         ("form = 'opendp_randomized_response'\nrates = { prob = 1.5 }", "must lie between 0 and 1"),
         ("form = 'forced_response'\nrates = { yes = 0.6, no = 0.6 }", "must lie between 0 and 1"),
+        (
+            "form = 'kuk'\nrates = { yes = 0.6, no = 0.4, cards = 1.5 }",
+            "cards of kuk must be a whole number from 1 to 62",
+        ),
+        ("form = 'kuk'\nrates = { yes = 0.8, no = 0.3, cards = 25 }", "common denominator of at most 2\\^62"),
         ("form = 'opendp_randomized_response'\nrates = { prob = 'half' }", "prob must be a number"),
         ("cells = 8\nform = 'rappor'", "unknown key 'cells'|cells"),
     ]:
