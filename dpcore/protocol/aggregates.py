@@ -1,8 +1,9 @@
 """Aggregates: integer sufficient statistics, a commutative monoid.
 
 zero, add and merge are exact integer sums, so any split into shards, any order and any tree of merges gives the same bits.
-A table belongs to one attribute, or to a declared pair: the first one's statistics beside the other's, as the same clients
-reported them (`pairs`).  What no client could have sent is refused here, by reason, whatever a collector has looked at.
+A table belongs to one attribute, or to a declared pair: the joint statistics of two attributes, reported by the same
+clients (`pairs`).  Reports that no client could have sent are rejected here and counted by reason, even if a collector has
+validated them.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ from dpcore.protocol.scheme import Scheme
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
-    """Everything the aggregator keeps of any number of reports.
+    """The sums of any number of reports.
 
     n: clients whose reports were accepted.
     statistics: attribute -> (S,) int64, as the mechanism's `labels` name them.
-    pairs: (a, b) -> (S_b, S_a) int64, what a client's report adds to b's statistics times what it adds to a's, summed.
-    answered: attribute -> how many clients reported it (all n, but for `reporting = "one"`).
-    rejected: reason -> how many clients' reports were refused; examples: reason -> position of the first of them.
-    labelled: the same by label, None where the scheme has no labels.
-    marginals: attribute -> what its reports show beside the truth, for checks (`Mechanism.marginals`); none where reports were
-    never seen, as in an aggregate that is drawn from its law.
+    pairs: (a, b) -> (S_b, S_a) int64, the sum over clients of the outer product of their contributions to b and a.
+    answered: attribute -> number of clients that reported it (n, unless `reporting = "one"`).
+    rejected: reason -> number of rejected reports; examples: reason -> position of the first of them.
+    labelled: the same sums by label; None if the scheme has no labels.
+    marginals: attribute -> sums for checks of the reports, which do not depend on the answers (`Mechanism.marginals`); empty
+    in a simulated aggregate, which has no reports.
     """
 
     scheme: Scheme
@@ -64,9 +65,9 @@ class Aggregate:
     def of(cls, scheme: Scheme, batch: ReportBatch, first: int = 0) -> Aggregate:
         """Return the aggregate of a batch's reports.
 
-        first: the position of the batch's first report, where it is part of more.
-        A report that no client could have sent is refused whole and counted by reason.  Raises SchemeMismatch where the
-        batch was made under another scheme.
+        first: the position of the batch's first report in a larger set.
+        A report that no client could have sent is rejected as a whole and counted by reason.  Raises SchemeMismatch if the
+        batch belongs to another scheme.
         """
         _same(scheme.digest, batch.digest)
         good, reasons, examples = _validate(scheme, batch)
@@ -91,12 +92,12 @@ class Aggregate:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it is of no reports."""
+        """Whether it has no reports."""
         return self.n == 0
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the scheme and of every integer: two aggregates of the same reports have the same one."""
+        """SHA-256 of the scheme and of every integer; equal for two aggregates of the same reports."""
         digest = hashlib.sha256(self.scheme.digest.encode())
         for _, table in [*sorted(self.statistics.items()), *sorted(self.pairs.items())]:
             digest.update(np.ascontiguousarray(table, dtype="<i8").tobytes())
@@ -114,7 +115,7 @@ class Aggregate:
         return self.merge(Aggregate.of(self.scheme, batch, first))
 
     def merge(self, other: Aggregate) -> Aggregate:
-        """Return the aggregate of both sets of reports; raises SchemeMismatch where the schemes differ."""
+        """Return the aggregate of both sets of reports; raises SchemeMismatch if the schemes differ."""
         _same(self.scheme.digest, other.scheme.digest)
         examples = {**other.examples, **self.examples}
         return Aggregate(
@@ -130,13 +131,13 @@ class Aggregate:
         )
 
     def within(self, cells: np.ndarray) -> Aggregate:
-        """Return what is kept of the reports of some cells of labels, (C,) bool, as if there had been no others.
+        """Return the aggregate of the clients in a group of label cells; cells: (C,) bool.
 
-        What was refused has no label, and marginals are of all.
+        It has no rejected reports, which have no label, and no marginals, which are not stored by label.
         """
         held = self.labelled
         if held is None:
-            raise SchemeError("the scheme has no labels; add [labels.NAME] to a new one")
+            raise SchemeError("the scheme has no labels; write a new scheme with a table [labels.NAME]")
         return Aggregate(
             self.scheme,
             int(held.n[cells].sum()),
@@ -173,17 +174,17 @@ def statistic_rows(
 
 
 def _whole(tables: np.ndarray) -> np.ndarray:
-    """The sum of tables by cell; the one itself where there is one."""
+    """The sum of tables over cells; a single table is not copied."""
     return np.asarray(tables[0] if len(tables) == 1 else tables.sum(axis=0))
 
 
 def accepted(scheme: Scheme, batch: ReportBatch) -> np.ndarray:
-    """Return which clients' reports an aggregate takes, shape (n,), bool."""
+    """Return which clients' reports an aggregate accepts, shape (n,), bool."""
     return _validate(scheme, batch)[0]
 
 
 def _validate(scheme: Scheme, batch: ReportBatch) -> tuple[np.ndarray, dict[str, int], dict[str, int]]:
-    """Which clients' reports could have been sent, and why the others could not."""
+    """Which reports a client could have sent, (n,) bool; of the others, the number and the first position by reason."""
     good = np.ones(batch.n, dtype=bool)
     reasons: dict[str, int] = {}
     examples: dict[str, int] = {}
@@ -219,9 +220,9 @@ def _without(column: Answers, good: np.ndarray) -> np.ndarray:
 
 
 def _public_levels(scheme: Scheme, batch: ReportBatch) -> dict[str, np.ndarray] | None:
-    """What each client's token says by its public hash (`tokens.levels_said`).
+    """The level that the public hash of each token assigns (`tokens.levels_said`).
 
-    None where no token says anything: nobody has one, and where everybody answers everything at the only level.
+    None if tokens assign nothing: the batch has no tokens, or every client answers every attribute at its only level.
     """
     is_free = scheme.reporting == "one" or any(
         len(attribute.mechanism.sizes) > 1 for attribute in scheme.attributes.values()
@@ -232,7 +233,7 @@ def _public_levels(scheme: Scheme, batch: ReportBatch) -> dict[str, np.ndarray] 
 
 
 def _incomplete(scheme: Scheme, batch: ReportBatch) -> np.ndarray:
-    """The clients who did not answer what the scheme asks of one: every label, and every unit, or exactly one, whole."""
+    """The clients with missing or additional answers: expected are every label, and every unit or exactly one, complete."""
     if scheme.reporting == "all" and all(len(batch.of(name)) == batch.n for name in scheme.reported):
         return np.zeros(0, dtype=np.int64)
     whole, begun = np.zeros(batch.n, dtype=np.int64), np.zeros(batch.n, dtype=np.int64)
@@ -256,9 +257,9 @@ def _keep(scheme: Scheme, name: str, column: Answers, good: np.ndarray) -> Answe
 
 
 def _select(scheme: Scheme, name: str, reports: Reports, mask: np.ndarray) -> Reports:
-    if not mask.any():  # perhaps because nobody's integers can be told from the next one's
+    if not mask.any():  # possibly because the reports' integers cannot be split by report
         return Reports(reports.level[:0], reports.values[:0])
-    sizes = np.array([*scheme.reported[name].mechanism.sizes, 0])  # a level nobody knows has no integers
+    sizes = np.array([*scheme.reported[name].mechanism.sizes, 0])  # an unknown level has no integers
     lengths = sizes[np.minimum(reports.level, len(sizes) - 1)]
     return Reports(reports.level[mask], reports.values[np.repeat(mask, lengths)])
 
@@ -268,7 +269,7 @@ def _sum_counts(left: Mapping[str, int], right: Mapping[str, int]) -> dict[str, 
 
 
 def _sum_tables(left: Mapping[str, np.ndarray], right: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The sums of what both have; one's own where the other has none."""
+    """Entrywise sums; a table that only one of the two has is taken as it is."""
     names = sorted({*left, *right})
     return {
         name: left[name] + right[name] if name in left and name in right else {**left, **right}[name] for name in names
@@ -278,5 +279,5 @@ def _sum_tables(left: Mapping[str, np.ndarray], right: Mapping[str, np.ndarray])
 def _same(digest: str, other: str) -> None:
     if digest != other:
         raise SchemeMismatch(
-            f"expected reports under scheme {digest[:12]}, got {other[:12]}; aggregate each scheme's reports on their own"
+            f"reports: made under scheme {other[:12]}, expected {digest[:12]}; aggregate the reports of each scheme separately"
         )

@@ -24,13 +24,13 @@ from dpcore.protocol.syntax.fields import listed, number
 from dpcore.protocol.syntax.keys import BINNED, CROSSED, LATTICE, OTHER, PLANE
 
 MISSING = "missing"  # the category that `missing = "category"` adds
-_BLANK = rf"[{BLANKS}]*"  # numbers in texts are read as the browser's client does
+_BLANK = rf"[{BLANKS}]*"  # as the client in the browser reads numbers in texts
 _NUMERAL = re.compile(rf"{_BLANK}[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?{_BLANK}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Attribute:
-    """One thing asked of every client: its domain, how values are read, its mechanism, and what is estimated."""
+    """One attribute: its domain, the reading of its values, its mechanism, and what is estimated."""
 
     name: str
     type: str  # 'numeric' or 'categorical'
@@ -44,41 +44,39 @@ class Attribute:
     upper: Fraction = Fraction(1)
     unit: str = ""
     outside: str = "clip"
-    points: tuple[Fraction, ...] | None = (
-        None  # the values there are, rising, where they are said; named by `categories`
-    )
-    step: Fraction | None = None  # how far apart they are, where that was said
-    heaps: tuple[Fraction, ...] | None = None  # whose multiples people round to, where that was said
+    points: tuple[Fraction, ...] | None = None  # support points, increasing; named by `categories`; None for a density
+    step: Fraction | None = None  # between support points; None if they are listed
+    heaps: tuple[Fraction, ...] | None = None  # respondents round to multiples of these; None if estimated from reports
     level_rule: str = "lepski"
     level: int | None = None
     assume: Fraction | None = None  # a bound on the root of int f''^2, in the unit to the power -5/2
-    intervals: tuple[str, ...] = ()  # kinds that numbers have beside the data-driven one
+    intervals: tuple[str, ...] = ()  # kinds computed in addition to the data-driven interval
     # categorical
-    bins: tuple[Fraction, ...] | None = None  # where the ranges meet that the categories are, of one that is a number's
+    bins: tuple[Fraction, ...] | None = None  # edges of the ranges that the categories are, for a binned number
     categories: tuple[str, ...] = ()
     codes: Mapping[str, str] = field(default_factory=dict)
     values: tuple[float, ...] | None = None
     design: str | None = None
-    sides: tuple[Attribute, ...] = ()  # the two columns of one that asks them together, each as if asked alone
+    sides: tuple[Attribute, ...] = ()  # the two columns of a joint attribute, each as an attribute of its own
 
     @property
     def questions(self) -> tuple[Attribute, ...]:
-        """What a record is asked for, a column each: this attribute, or the two that it asks together."""
+        """The columns that a record needs: this attribute, or the two sides of a joint attribute."""
         return self.sides or (self,)
 
     @property
     def of(self) -> tuple[str, ...] | None:
-        """The two columns of an attribute that asks them together; None of any other."""
+        """The two columns of a joint attribute; None for any other."""
         return tuple(side.column for side in self.sides) or None
 
     @property
     def parts(self) -> tuple[tuple[str, ...], ...]:
-        """The categories of each of two columns that are asked together; place i k_2 + j of `categories` is of i and j."""
+        """The categories of each column of a joint attribute; `categories[i * k_2 + j]` is the pair (i, j)."""
         return tuple(side.categories for side in self.sides)
 
     @property
     def lowers(self) -> tuple[Fraction, ...]:
-        """The lower bounds of two numbers that are asked together; `uppers` likewise."""
+        """The lower bounds of the two numbers of a joint attribute."""
         return tuple(side.lower for side in self.sides)
 
     @property
@@ -87,12 +85,12 @@ class Attribute:
 
     @property
     def budget(self) -> Budget:
-        """What one report of this attribute spends."""
+        """The epsilon of one report of this attribute."""
         return self.mechanism.budget
 
     @property
     def delta(self) -> Fraction:
-        """The delta that goes with the budget; 0 unless the noise is Gaussian."""
+        """The delta of one report; 0 unless the noise is Gaussian."""
         return self.mechanism.delta
 
     @property
@@ -101,22 +99,22 @@ class Attribute:
 
     @property
     def reads_numbers(self) -> bool:
-        """Whether records hold numbers: of any but categories by name."""
+        """Whether records hold numbers; False for named categories."""
         return self.is_numeric or self.bins is not None
 
     @property
     def is_date(self) -> bool:
-        """Whether its values are dates or instants, counted in days."""
+        """Whether its values are dates or times, in days."""
         return self.unit in dates.EXAMPLES
 
     @property
     def calendar(self) -> str:
-        """The unit of `domain.dates` in which its dates or instants are counted; '' of other attributes."""
+        """The unit of its dates or times (`domain.dates`); '' for other attributes."""
         return self.unit if self.is_date else ""
 
     @property
     def kind(self) -> str:
-        """What its values are: its type, 'lattice' of a number that says which there are, 'binned' of its ranges, ..."""
+        """The kind of its values: its type, or 'lattice' (support points), 'binned', 'crossed' or 'plane' (`syntax.keys`)."""
         if self.sides:
             return PLANE if self.is_numeric else CROSSED
         if self.bins is not None:
@@ -125,18 +123,18 @@ class Attribute:
 
     @property
     def has_density(self) -> bool:
-        """Whether values are numbers anywhere between the bounds; else their law is that of `categories`."""
+        """Whether values are continuous between the bounds; otherwise the distribution is over `categories`."""
         return self.is_numeric and self.points is None and not self.sides
 
     def encode(self, column: Any, first: int = 0) -> np.ndarray:
-        """Return the input cells, shape (n,), int64, of a column of n values; of two columns where two are asked together.
+        """Return the input cells, shape (n,), int64, of a column of n values, or of the two columns of a joint attribute.
 
-        `first` is how many records are before the column's, for messages, which count from 1.  Raises InvalidRecord, naming
-        the column and the record's number and never the value.
+        `first`: number of records before this column's, for messages, which count from 1.  Raises InvalidRecord, which names
+        the column and the record's number, never the value.
         """
         if self.sides:
             return self._encode_together(column, first)
-        if isinstance(column, np.ma.MaskedArray):  # as DuckDB's `fetchnumpy` gives: below the mask something stands
+        if isinstance(column, np.ma.MaskedArray):  # from DuckDB's `fetchnumpy`; masked entries hold arbitrary values
             column = column.tolist()
         if not self.reads_numbers:
             return self._encode_categories(column, first)
@@ -145,7 +143,7 @@ class Attribute:
                 column = dates.day_numbers(column, self.unit, self.codes)
             except (TypeError, ValueError):
                 raise InvalidRecord(
-                    f"column {self.column!r} must hold {dates.EXAMPLES[self.unit]}, and at least one value is not; fix the file"
+                    f"column {self.column!r} must hold {dates.EXAMPLES[self.unit]}, and a value is not; fix the file"
                 ) from None
         if self.missing == "refuse" and not self.codes:
             return self._cells_of(self._numbers(column, first))
@@ -164,9 +162,10 @@ class Attribute:
 
     @cached_property
     def cells(self) -> np.ndarray:
-        """The input cells that values have, rising, int64: of each category or point, (k,), of a density all.
+        """The input cells of values, increasing, int64: one per category or support point, (k,); all cells of a density.
 
-        Points are spread over the cells of a wave, of which there are more; silence comes last where it is an answer.
+        Support points are spread over the cells of a wave mechanism, which has more cells.  If nonresponse is an answer, its
+        cell is the last.
         """
         if self.has_density:
             silent = [self.mechanism.inputs - 1] if self.missing == "category" else []
@@ -178,7 +177,7 @@ class Attribute:
         return spread(len(self.points), self.mechanism.inputs, len(self.categories) > len(self.points))
 
     def _cells_of(self, x: np.ndarray) -> np.ndarray:
-        """The input cells of numbers; of the points nearest to them, of two the larger; of the bins they lie in."""
+        """The input cells of numbers: of the bin, the nearest support point (a tie goes up) or the density's grid."""
         if self.bins is not None:
             return np.searchsorted([float(edge) for edge in self.bins], x, side="right")
         if self.points is None:
@@ -193,7 +192,7 @@ class Attribute:
 
     @property
     def _room(self) -> int:
-        """How many input cells are those of a density's values."""
+        """The number of input cells for the values of a density, without that of nonresponse."""
         return room_of(self.mechanism.inputs) if self.missing == "category" else self.mechanism.inputs
 
     @cached_property
@@ -201,11 +200,11 @@ class Attribute:
         return np.array([float(point) for point in self.points or ()])
 
     def _silent(self, column: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The column with a number for each who gave none, and who they are, (n,) bool: by a code, or without a value."""
+        """The column with `lower` in place of nonresponse, and where that is, (n,) bool: a code, or no value."""
         numbers = [number for number in map(numeral, self.codes) if number is not None]
         try:
             plain = np.asarray(column)
-        except ValueError:  # a list among them, which is refused with the others
+        except ValueError:  # a list among the values; `_numbers` rejects it
             return column, np.zeros(len(column), dtype=bool)
         if plain.dtype.kind in "iuf":
             x = _floats(plain)
@@ -220,12 +219,12 @@ class Attribute:
         try:
             x = _floats(filled)
         except (TypeError, ValueError, OverflowError):
-            return filled, is_silent  # what is no number is refused with the others
+            return filled, is_silent  # `_numbers` rejects what is not a number
         is_silent |= np.isin(x, numbers)
         return np.where(is_silent, float(self.lower), x), is_silent
 
     def _numbers(self, column: Any, first: int) -> np.ndarray:
-        """The numbers of a column, (n,), within the bounds."""
+        """The numbers of a column, (n,), clipped to the bounds or rejected outside them."""
         try:
             x = _floats(column)
         except (TypeError, ValueError, OverflowError):
@@ -243,7 +242,7 @@ class Attribute:
 
     @property
     def _expected(self) -> str:
-        """What a record must hold, for messages."""
+        """The expected value of a record, for messages."""
         if self.is_date:
             ends = [dates.date_text(float(end), self.unit) for end in (self.lower, self.upper)]
             kind = "date" if self.unit == dates.DAYS else "time"
@@ -274,17 +273,17 @@ class Attribute:
 
     @cached_property
     def names(self) -> Names:
-        """The spellings of its categories, in columns of texts and numbers."""
+        """The accepted spellings of its categories."""
         return Names(self.column, self.categories, self.codes)
 
 
 def _floats(column: Any) -> np.ndarray:
-    """Numbers, and texts that spell one, as float64, shape (n,), NaN where there is none; raises TypeError for others."""
+    """Numbers, and texts that spell one, as float64, (n,), NaN for no value; raises TypeError for anything else."""
     if is_arrow(column) and not column.null_count and str(column.type) == "double":
         return as_numpy(whole(column))
     values = np.asarray(column)
     if values.dtype.kind == "U":
-        values = np.asarray(column, dtype=object)  # numpy's own texts lose zeros at their ends
+        values = np.asarray(column, dtype=object)  # numpy's fixed-width texts lose trailing NULs
     if values.dtype.kind in "iuf":
         return values.astype(np.float64).reshape(-1)
     if values.dtype.kind not in "OU":
@@ -293,7 +292,7 @@ def _floats(column: Any) -> np.ndarray:
 
 
 def numeral(text: str) -> float | None:
-    """Return the number that a text spells, as clients read it; None where it spells none."""
+    """Return the number that a text spells, as clients read it; None if it spells none."""
     return float(text.strip(BLANKS)) if _NUMERAL.fullmatch(text) else None
 
 
@@ -310,7 +309,7 @@ def _float(value: Any) -> float:
 
 
 def _refuse(bad: np.ndarray, first: int, problem: str, expected: str, positions: np.ndarray | None = None) -> None:
-    """Raise InvalidRecord for the first True in `bad`, saying where it stands and how many there are."""
+    """Raise InvalidRecord with the position of the first True in `bad` and their number."""
     if bad.any():
         places = np.flatnonzero(bad) if positions is None else positions[bad]
         raise InvalidRecord(

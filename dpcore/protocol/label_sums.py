@@ -1,7 +1,7 @@
-"""Sums by label: what an aggregate keeps of each combination of its labels' categories.
+"""Sums by label: the statistics of each combination of the labels' categories.
 
-A *cell* is such a combination; cells are numbered with the last label's categories in turn fastest.  Tables of cells add as
-those of the whole do, and are parts of it: their sums over cells are the aggregate's own.
+A *cell* is such a combination; in the order of cells the last label varies fastest.  The tables of two aggregates are added
+cell by cell, and their sums over cells are the statistics of the whole aggregate.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpcore.protocol.scheme import Scheme
 class Labelled:
     """Tables by cell, C of them; integers.
 
-    n: (C,) clients whose reports were accepted.  answered: attribute -> (C,) how many reported it.
+    n: (C,) clients whose reports were accepted.  answered: attribute -> (C,) number of clients that reported it.
     statistics: attribute -> (C, S).  pairs: (a, b) -> (C, S_b, S_a).
     """
 
@@ -35,7 +35,7 @@ class Labelled:
 
     @classmethod
     def zero(cls, scheme: Scheme) -> Labelled | None:
-        """Return the tables of no reports; None where the scheme has no labels."""
+        """Return the tables of no reports; None if the scheme has no labels."""
         if not scheme.labels:
             return None
         cells = _many(scheme)
@@ -51,7 +51,7 @@ class Labelled:
     def of(
         cls, scheme: Scheme, answers: Mapping[str, Answers], good: np.ndarray
     ) -> tuple[Labelled, Mapping[str, np.ndarray]]:
-        """Return the tables of accepted answers, of one cell where the scheme has no labels, and each attribute's marginals.
+        """Return the tables of accepted answers (one cell if the scheme has no labels), and each attribute's marginals.
 
         good: (n,) bool, which clients' reports were accepted.
         """
@@ -60,7 +60,7 @@ class Labelled:
         asked, owns, answered = scheme.attributes, {}, {}
         for name in asked:
             owns[name], answered[name] = cells, n
-            if len(answers[name]) < len(good):  # not everybody's
+            if len(answers[name]) < len(good):  # some clients did not answer it
                 own = None if cells is None else cells[np.searchsorted(np.flatnonzero(good), answers[name].clients)]
                 count = np.array([len(answers[name])]) if own is None else np.bincount(own, minlength=many)
                 owns[name], answered[name] = own, count
@@ -93,12 +93,12 @@ class Labelled:
         )  # of one scheme, whose tables are the same
 
     def tables(self) -> list[np.ndarray]:
-        """Return all of them, in order."""
+        """Return all tables, in a fixed order."""
         return [self.n, *self.answered.values(), *self.statistics.values(), *self.pairs.values()]
 
 
 def cells_of(scheme: Scheme, answers: Mapping[str, Answers]) -> np.ndarray:
-    """Return the cell of each client, (n,), from what it says of every label."""
+    """Return the cell of each client, (n,), from its categories of all labels."""
     (first, _), *others = zip(scheme.labels, label.shape(scheme.labels), strict=True)
     cells = answers[first].reports.values
     for name, size in others:
@@ -111,7 +111,7 @@ def _many(scheme: Scheme) -> int:
 
 
 def members(scheme: Scheme, name: str, category: str) -> np.ndarray:
-    """Return which cells have a category of a label, (C,) bool."""
+    """Return which cells belong to a category of a label, (C,) bool."""
     shape = label.shape(scheme.labels)
     axis, place = list(scheme.labels).index(name), scheme.labels[name].categories.index(category)
     return np.asarray(np.indices(shape)[axis].ravel() == place)
@@ -124,13 +124,13 @@ def _joint(
     (first, second), (ours, theirs) = (scheme.attributes[name] for name in pair), (answers[name] for name in pair)
     if not np.array_equal(ours.clients, theirs.clients):
         raise SchemeMismatch(
-            f"the clients that answered {pair[0]} and {pair[1]} must be the same, as the scheme's pair says"
+            f"pair {pair[0]}, {pair[1]}: both attributes must be answered by the same clients; drop the incomplete reports"
         )
     return joint_counts(first.mechanism, ours.reports, second.mechanism, theirs.reports, cells, many)
 
 
 def _margins(scheme: Scheme, tables: Mapping[Pair, np.ndarray]) -> dict[str, np.ndarray]:
-    """The statistics that the tables of pairs tell: those beside reports of one output, of which each is counted once."""
+    """The statistics of attributes that follow from a pair's table: every report of the other attribute counts once in it."""
     totals = {}
     for (first, second), table in tables.items():
         if scheme.attributes[second].mechanism.counts_outputs:

@@ -1,4 +1,4 @@
-"""The odds of what a client sends under a scheme: of each question, and of all questions and rounds together."""
+"""The odds of an attacker who sees a client's reports: for each attribute, all attributes, and several rounds."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dpcore.protocol.scheme import Scheme
 
 @dataclass(frozen=True, eq=False)
 class SchemeOdds:
-    """Of one round, each question and all of them; what is sent in clear is not in it, and is named.
+    """The odds of each attribute and of all of them in one round; labels, which are public, are only listed.
 
-    rounds: in how many each question is answered.  after: what all of them tell, where each answer is drawn anew, as a client
-    without a key draws it; a memoized answer is the same, and is what `all` says while nothing changes.
+    rounds: number of rounds.  after: odds after these rounds if each answer is drawn anew, as by a client without a key.  A
+    memoized answer does not change, so `all` applies while the values stay the same.
     """
 
     questions: Mapping[str, Odds]
@@ -29,7 +29,7 @@ class SchemeOdds:
 
 
 def scheme_odds(scheme: Scheme, rounds: int = 1) -> SchemeOdds:
-    """Return the odds of a scheme's questions; a client that reports one of several units tells at most what either does."""
+    """Return the odds of a scheme; if a client reports one unit, the odds of all are the largest of any unit."""
     questions = {name: odds_of(attribute.mechanism) for name, attribute in scheme.attributes.items()}
     units = [[questions[name] for name in unit] for unit in scheme.units]
     if scheme.reporting == "all":
@@ -42,10 +42,10 @@ def scheme_odds(scheme: Scheme, rounds: int = 1) -> SchemeOdds:
 
 
 def unbounded(scheme: Scheme) -> list[str]:
-    """Return a sentence for each attribute whose epsilon is infinite, with the nearest design that keeps a finite one."""
+    """Return a sentence for each attribute whose epsilon is infinite, with the epsilon of a finite design close to it."""
     return [
-        f"{name}: epsilon is infinite, as an answer that some values give is never given of others; were 1 answer in 100 drawn "
-        f"uniformly instead, it would be {attribute.mechanism.nearest.text} ({float(attribute.mechanism.nearest):.4f})"
+        f"{name}: epsilon is infinite, because some reports are possible for some values only; if 1 answer in 100 were drawn "
+        f"uniformly, it would be {attribute.mechanism.nearest.text} ({float(attribute.mechanism.nearest):.4f})"
         for name, attribute in scheme.attributes.items()
         if isinstance(attribute.mechanism, Stated | StatedBits) and not attribute.budget.is_finite
     ]

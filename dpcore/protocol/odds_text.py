@@ -1,6 +1,6 @@
-"""Odds in words: a sentence, a paragraph and the numbers, in a language whose texts lie in a file.
+"""Odds in words: a sentence, a paragraph and the numbers; each language has a file of texts.
 
-Every number is rounded up, so that no printed promise is better than the one that is kept.
+Every number is rounded up, so a printed guarantee is never better than the certified one.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from dpcore.protocol.syntax.fields import listed
 LANGUAGES = ("en", "de", "es")
 LEVELS = ("sentence", "paragraph", "numbers")
 GUESS = 50
-_LONGEST = 24  # letters of a fraction that is printed; a longer one is told by its decimals alone
+_LONGEST = 24  # characters; a longer fraction is printed as a decimal only
 _MOST_DIGITS = 4
-_WHOLE = 10**6  # from here on a ratio is printed as a power of ten
+_WHOLE = 10**6  # from this value on a ratio is printed as a power of ten
 _CODE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 _HOLE = re.compile(r"\{([^}]*)\}")
 
 
 @dataclass(frozen=True)
 class Line:
-    """What is told of one question, of all of them, or of all rounds; dots: of 100, how many the picture fills.
+    """The texts about one attribute, all attributes, or all rounds; dots: how many of 100 the picture fills.
 
-    average, worst, ratio, variation: the numbers, as printed; a fraction first, where it is short.
+    average, worst, ratio, variation: the numbers as printed, with a fraction if it is short.
     """
 
     sentence: str
@@ -50,7 +50,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Telling:
-    """What is told of a scheme in one language; texts: as in the file, for what stands around the lines."""
+    """The odds of a scheme in one language; texts: those of the file, for the surrounding page."""
 
     texts: Mapping[str, Any]
     questions: Mapping[str, Line]
@@ -60,45 +60,45 @@ class Telling:
 
     @property
     def lines(self) -> list[tuple[str, Line]]:
-        """Every line with its heading: each question by its name in words, then several reports together."""
+        """Every line with its heading: each attribute, then several reports together."""
         questions = [(name.replace("_", " ").capitalize(), line) for name, line in self.questions.items()]
         return [*questions, *self.together]
 
     @property
     def together(self) -> list[tuple[str, Line]]:
-        """What several reports tell, each by its heading: all questions, where there are several, and all rounds."""
+        """The lines about several reports with their headings: all attributes, and all rounds."""
         words = self.texts["numbers"]
         lines = [(words["all"], self.all)] if len(self.questions) > 1 else []
         return lines if self.after is None else [*lines, (words["rounds"].format(rounds=self.rounds), self.after)]
 
 
 def texts_of(language: str) -> Mapping[str, Any]:
-    """Return the texts of a language that is shipped, or of a TOML file of one's own, which says what `odds.en.toml` does.
+    """Return the texts of a shipped language, or of a TOML file with the keys of `odds.en.toml`.
 
-    Raises SchemeError where there is no such language, or the file lacks a text or a number in one.
+    Raises SchemeError for an unknown language, or if a text of the file, or a number in it, is missing.
     """
     if language in LANGUAGES:
         return _shipped(language)
     path = Path(language)
     if path.suffix != ".toml":
-        raise SchemeError(f"language must be one of {listed(LANGUAGES)} or a TOML file of texts, got {language!r}")
+        raise SchemeError(f"language must be one of {listed(LANGUAGES)}, or a .toml file of texts, got {language!r}")
     try:
         own = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise SchemeError(
-            f"the texts in {path} cannot be read as TOML ({error}); begin with a copy of odds.en.toml"
-        ) from None
+        raise SchemeError(f"{path}: cannot be read as TOML ({error}); start from a copy of odds.en.toml") from None
     for place in _differs(_shipped("en"), own):
-        raise SchemeError(f"the texts in {path} differ from those of odds.en.toml at {place}")
+        raise SchemeError(
+            f"{path}: {place} is missing, unknown or lacks a number in braces; compare it with odds.en.toml"
+        )
     if not _CODE.fullmatch(own["code"]):
-        raise SchemeError(f"code in {path} must be a language's tag, as fr or pt-BR; got {own['code']!r}")
+        raise SchemeError(f"{path}: code must be a language tag such as fr or pt-BR, got {own['code']!r}")
     return own
 
 
 def pages_of(scheme: Scheme, first: str, rounds: int) -> dict[str, Any]:
-    """Return what a page is handed to tell of odds in every language, as JSON; first: the one that it opens with, '' for any.
+    """Return the odds in every language, as JSON for a page; first: the language shown first, '' for any.
 
-    Raises SchemeError for a language that is not there.
+    Raises SchemeError for an unknown language.
     """
     odds, own = scheme_odds(scheme, rounds), [first] if first and first not in LANGUAGES else []
     by_language = [tell(odds, texts_of(language)) for language in (*LANGUAGES, *own)]
@@ -114,7 +114,7 @@ def _as_lists(telling: Telling) -> list[list[Any]]:
 
 
 def tell(odds: SchemeOdds, texts: Mapping[str, Any]) -> Telling:
-    """Return what is told of a scheme's odds."""
+    """Return a scheme's odds in words."""
     questions = {name: line_of(question, texts, "question") for name, question in odds.questions.items()}
     kind = "all" if len(questions) > 1 else "question"
     after = line_of(odds.after, texts, "rounds", odds.rounds) if odds.rounds > 1 else None
@@ -122,7 +122,7 @@ def tell(odds: SchemeOdds, texts: Mapping[str, Any]) -> Telling:
 
 
 def _beside(line: Line, texts: Mapping[str, Any], in_clear: Sequence[str]) -> Line:
-    """The line, and that what is sent in clear is not in it."""
+    """The line with a sentence about labels, which are public."""
     if not in_clear:
         return line
     sentence = texts["sentence"]["clear"].format(names=", ".join(name.replace("_", " ") for name in in_clear))
@@ -130,7 +130,7 @@ def _beside(line: Line, texts: Mapping[str, Any], in_clear: Sequence[str]) -> Li
 
 
 def line_of(odds: Odds, texts: Mapping[str, Any], kind: str, rounds: int = 1) -> Line:
-    """Return what is told of some odds; kind: 'question', 'all' or 'rounds'."""
+    """Return odds in words; kind: 'question', 'all' or 'rounds'."""
     mark = texts["decimal"]
     values = {
         "worst": times(odds.worst, mark),
@@ -156,7 +156,7 @@ def line_of(odds: Odds, texts: Mapping[str, Any], kind: str, rounds: int = 1) ->
 
 
 def times(share: Fraction, mark: str = ".") -> str:
-    """Return how many times of 100, rounded up: whole, but with decimals where that would be 100.
+    """Return a probability in percent, rounded up to a whole number, with decimals if that would be 100.
 
     >>> times(Fraction(3, 4)), times(Fraction(178145, 243681)), times(Fraction(9999, 10000))
     ('75', '74', '99.99')
@@ -169,7 +169,7 @@ def times(share: Fraction, mark: str = ".") -> str:
 
 
 def _number(value: Fraction | float, mark: str) -> str:
-    """The fraction where it is short, and what it is in decimals; of an infinite ratio its sign."""
+    """The value in decimals, after its fraction if that is short; the sign of infinity for an infinite ratio."""
     if isinstance(value, float):
         return "∞"
     decimals = _power(value, mark) if value >= _WHOLE else _up(value, 4).replace(".", mark)
@@ -181,7 +181,7 @@ def _number(value: Fraction | float, mark: str) -> str:
 
 
 def _small(value: Fraction) -> str:
-    """A chance with two digits that are not zeros, rounded up."""
+    """A probability with two significant digits, rounded up."""
     digits = 1
     while value and value * 10**digits < 10:
         digits += 1
@@ -189,13 +189,13 @@ def _small(value: Fraction) -> str:
 
 
 def _power(value: Fraction, mark: str) -> str:
-    """As 1.2e34, rounded up."""
+    """A large number as 1.2e34, rounded up."""
     exponent = len(str(value.numerator // value.denominator)) - 1
     return f"{_up(value / 10**exponent, 1).replace('.', mark)}e{exponent}"
 
 
 def _up(value: Fraction, digits: int) -> str:
-    """The value with so many decimals, rounded up; fewer where they are zeros."""
+    """The value with at most `digits` decimals, rounded up."""
     text = str(-(-value * 10**digits // 1)).rjust(digits + 1, "0")
     return f"{text[:-digits]}.{text[-digits:]}".rstrip("0").rstrip(".") if digits else text
 
@@ -206,7 +206,7 @@ def _shipped(language: str) -> Mapping[str, Any]:
 
 
 def _differs(pattern: Mapping[str, Any], own: Mapping[str, Any], at: str = "") -> list[str]:
-    """The keys at which a file lacks a text, has one too many, or does not name the same numbers."""
+    """The keys that are missing, unknown, or do not contain the same numbers in braces."""
     paths = [f"{at}{key}" for key in pattern.keys() ^ own.keys()]
     for key in pattern.keys() & own.keys():
         first, second = pattern[key], own[key]

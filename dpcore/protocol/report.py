@@ -1,8 +1,8 @@
 """What leaves a client: a Report, and a ReportBatch of many.
 
-A report names the scheme by digest and holds, for each attribute, a public level and a few integers.  It holds no value, no
-time and no identity.  So that it is counted once it has an id, drawn at random; a client may add a token, by which a
-collector knows it again within one scheme (`tokens`), and the round it is sent for.
+A report contains the scheme's digest and, for each attribute, a public level and integers.  It contains no value, no time
+and no identity.  Its random id ensures that it is counted once.  A client may add a token, which links its reports within
+one scheme (`tokens`), and the round that the report is sent for.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Report:
     """One client's privatized answers: attribute -> (level, integers).
 
     With `reporting = "one"` only the drawn unit's attributes are present.  id: 128 random bits as 22 characters of
-    base64url, '' where it has none.  token: the client's under this scheme.  sent_for: the round, '' for whichever counts it.
+    base64url, '' for none.  token: the client's token under this scheme.  sent_for: the round, '' for any round.
     """
 
     digest: str
@@ -54,8 +54,8 @@ class Answers:
 class ReportBatch:
     """The reports of n clients under one scheme, column by column.
 
-    ids, tokens: (n, 16) uint8, the bytes of each report's id and of its client's token, zeros where it has none; None where
-    nobody in the batch has one.
+    ids, tokens: (n, 16) uint8, the bytes of each report's id and of its client's token, zeros for none; None if no report
+    of the batch has one.
     """
 
     digest: str
@@ -68,14 +68,14 @@ class ReportBatch:
         return self.n
 
     def of(self, attribute: str) -> Answers:
-        """Return the answers to an attribute; none where nobody in the batch reported it."""
-        return self.answers.get(attribute, _NOBODY)
+        """Return the answers to an attribute; empty if no client of the batch reported it."""
+        return self.answers.get(attribute, _NO_ANSWERS)
 
     def __repr__(self) -> str:
         return f"<ReportBatch of {self.n} clients, {', '.join(self.answers)}, under {self.digest[:12]}>"
 
 
-_NOBODY = Answers(np.zeros(0, dtype=np.int64), Reports(np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int64)))
+_NO_ANSWERS = Answers(np.zeros(0, dtype=np.int64), Reports(np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int64)))
 
 
 def concatenate(batches: Iterable[ReportBatch]) -> ReportBatch:
@@ -85,7 +85,7 @@ def concatenate(batches: Iterable[ReportBatch]) -> ReportBatch:
         return parts[0]
     digest = parts[0].digest
     if any(part.digest != digest for part in parts):
-        raise SchemeMismatch("the batches were made under different schemes; aggregate each under its own")
+        raise SchemeMismatch("batches: made under different schemes; aggregate the batches of each scheme separately")
     starts = np.cumsum([0, *(part.n for part in parts)])
     answers = {}
     for name in dict.fromkeys(name for part in parts for name in part.answers):
@@ -99,7 +99,7 @@ def concatenate(batches: Iterable[ReportBatch]) -> ReportBatch:
 
 
 def _stacked(parts: list[np.ndarray | None], sizes: np.ndarray) -> np.ndarray | None:
-    """The names of all parts, one after another, zeros for those of parts that have none."""
+    """The ids or tokens of all parts in order; zeros for parts without any."""
     if all(part is None for part in parts):
         return None
     filled = [
@@ -109,19 +109,19 @@ def _stacked(parts: list[np.ndarray | None], sizes: np.ndarray) -> np.ndarray | 
 
 
 def in_order(batch: ReportBatch, order: np.ndarray, sizes: Mapping[str, Sequence[int]]) -> ReportBatch:
-    """Return the batch with its clients in another order, (n,): the first one is now who was at `order[0]`.
+    """Return the batch with its clients in another order, (n,): the client at position `order[0]` comes first.
 
-    sizes: of the levels of each attribute's mechanism.
+    sizes: attribute -> number of integers at each level of its mechanism.
     """
     places = np.empty(batch.n, dtype=np.int64)
     places[order] = np.arange(batch.n)
     answers = {}
-    for name, given in batch.answers.items():
-        clients, turn = given.clients, order
-        if len(given) < batch.n:
+    for name, column in batch.answers.items():
+        clients, turn = column.clients, order
+        if len(column) < batch.n:
             turn = np.argsort(places[clients])
             clients = places[clients][turn]
-        answers[name] = Answers(clients, given.reports.take(turn, sizes[name]))
+        answers[name] = Answers(clients, column.reports.take(turn, sizes[name]))
     ids, tokens = (None if names is None else names.take(order, axis=0) for names in (batch.ids, batch.tokens))
     return replace(batch, answers=answers, ids=ids, tokens=tokens)
 
@@ -148,6 +148,6 @@ def _single(report: Report) -> ReportBatch:
 
 
 def _bytes_of(name: str) -> np.ndarray | None:
-    """The 16 bytes of an id or a token, shape (1, 16); None where it is none that travels."""
+    """The 16 bytes of an id or a token, shape (1, 16); None if the text is neither."""
     data = from_text(name)
     return np.frombuffer(data, dtype=np.uint8)[None, :] if data and len(data) == NAME_BYTES else None

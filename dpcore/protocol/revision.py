@@ -1,9 +1,8 @@
-"""How two schemes differ, and what may be said of rounds under both.
+"""The differences of two schemes, and whether estimates of rounds under both are comparable.
 
-The warehouse never mixes them: reports, aggregates and `pooled_estimates` go by the digest, while views join on the scheme's
-name.  Whether a number of one means the same as that of the other depends on what was asked: two attributes ask the same where
-their domain, and how values outside it or missing are read, are the same.  Then estimates under either, whose clients drew
-their noise apart, may be compared and averaged by inverse variance, whatever epsilon and mechanism were.
+The warehouse never mixes schemes: reports, aggregates and `pooled_estimates` use the digest, while views join on the scheme's
+name.  Two attributes are comparable if their domain and their treatment of missing and outside values are equal.  Their
+estimates may then be compared and averaged by inverse variance, for any epsilon and mechanism, because noise is independent.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _LISTED = 6  # parts of a list that are shown
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One thing that differs, as texts; where: the attribute, 'labels.NAME' of a label, '' for the whole scheme."""
+    """One difference, as texts; where: the attribute, 'labels.NAME' for a label, '' for the whole scheme."""
 
     where: str
     what: str
@@ -45,10 +44,10 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Revision:
-    """What differs between two schemes.
+    """The differences of two schemes.
 
-    alike: attributes that ask the same, so that their estimates may be averaged.  apart: those of both that do not.
-    in_clear: labels of the later one that tell what those of the earlier do not.  hidden: labels of the earlier alone.
+    alike: comparable attributes, whose estimates may be averaged.  apart: common attributes that are not comparable.
+    in_clear: labels of the later scheme that are new or changed.  hidden: labels of the earlier scheme only.
     """
 
     same: bool
@@ -63,29 +62,27 @@ class Revision:
 
     @property
     def verdict(self) -> tuple[str, ...]:
-        """Whether rounds under both can be pooled, in lines."""
+        """Whether rounds under both can be pooled, one sentence a line."""
         if self.same:
-            return ("the same scheme: its rounds go on in one line, and are pooled",)
+            return ("the schemes are equal: their rounds are pooled",)
         lines = [
-            "another digest starts a new line: no report of one is counted under the other, nothing is pooled by itself"
+            "the digests differ: no report of one scheme is counted under the other, and rounds are not pooled automatically"
         ]
         if self.renamed:
-            lines.append("another name: views such as latest_estimates keep them apart as two schemes")
+            lines.append("the names differ: views such as latest_estimates list them as two schemes")
         if self.alike:
-            lines.append(f"ask the same, so that estimates may be compared and averaged: {', '.join(self.alike)}")
+            lines.append(f"comparable, so estimates may be compared and averaged: {', '.join(self.alike)}")
         if self.apart:
-            lines.append(f"ask something else, so that they may not: {', '.join(self.apart)}")
+            lines.append(f"not comparable, because the domain or its treatment differs: {', '.join(self.apart)}")
         if self.in_clear:
-            lines.append(
-                f"sent in clear as was not before, for whoever sees a report to read: {', '.join(self.in_clear)}"
-            )
+            lines.append(f"newly public, readable by anybody who sees a report: {', '.join(self.in_clear)}")
         if self.hidden:
-            lines.append(f"no longer sent in clear: {', '.join(self.hidden)}")
+            lines.append(f"no longer public: {', '.join(self.hidden)}")
         return tuple(lines)
 
 
 def revise(before: Scheme, after: Scheme) -> Revision:
-    """Return what differs between two schemes, the earlier one first."""
+    """Return the differences of two schemes, the earlier one first."""
     left, right = (tomllib.loads(scheme.canonical) for scheme in (before, after))
     tables = [document.pop("attributes") for document in (left, right)]
     labels = [document.pop("labels", {}) for document in (left, right)]
@@ -93,7 +90,7 @@ def revise(before: Scheme, after: Scheme) -> Revision:
     alike = [name for name in both if all(tables[0][name].get(key) == tables[1][name].get(key) for key in _ASKED)]
     changes = list(_differences("", left, right))
     if before.budget.text != after.budget.text:
-        changes.append(Change(where="", what="epsilon a client", before=_spent(before), after=_spent(after)))
+        changes.append(Change(where="", what="epsilon per client", before=_spent(before), after=_spent(after)))
     for name in dict.fromkeys([*before.attributes, *after.attributes]):
         if name in both:
             changes += _differences(name, tables[0][name], tables[1][name])
@@ -106,7 +103,7 @@ def revise(before: Scheme, after: Scheme) -> Revision:
             changes += _differences(f"labels.{name}", labels[0][name], labels[1][name])
         else:
             texts = [f"{len(table[name]['categories'])} categories" if name in table else "-" for table in labels]
-            change = "sent in clear" if name in after.labels else "hidden"
+            change = "public" if name in after.labels else "no longer public"
             changes.append(Change(where=f"labels.{name}", what=change, before=texts[0], after=texts[1]))
     return Revision(
         same=before.digest == after.digest,
@@ -116,13 +113,15 @@ def revise(before: Scheme, after: Scheme) -> Revision:
         removed=tuple(name for name in before.attributes if name not in both),
         alike=tuple(alike),
         apart=tuple(name for name in both if name not in alike),
-        in_clear=tuple(name for name, table in labels[1].items() if _tells(table) != _tells(labels[0].get(name, {}))),
+        in_clear=tuple(
+            name for name, table in labels[1].items() if _content(table) != _content(labels[0].get(name, {}))
+        ),
         hidden=tuple(name for name in before.labels if name not in after.labels),
     )
 
 
-def _tells(label: dict[str, Any]) -> dict[str, Any]:
-    """What a label's place says: all of its table but the column's name."""
+def _content(label: dict[str, Any]) -> dict[str, Any]:
+    """The content of a label: its table without the column's name."""
     return {key: value for key, value in label.items() if key != "column"}
 
 
@@ -135,8 +134,8 @@ def _differences(where: str, left: dict[str, Any], right: dict[str, Any]) -> Ite
             yield from _differences(where, old, new)
         else:
             texts = (_text(old), _text(new))
-            if texts[0] == texts[1]:  # alike in what is shown
-                texts = (f"{texts[0]} (other ones)", f"{texts[1]} (other ones)")
+            if texts[0] == texts[1]:  # they differ in parts that are not shown
+                texts = (f"{texts[0]} (others differ)", f"{texts[1]} (others differ)")
             yield Change(where=where, what=key, before=texts[0], after=texts[1])
 
 

@@ -1,8 +1,8 @@
-"""The Scheme: what clients and aggregator agreed on, frozen and addressed by the hash of its canonical text.
+"""The Scheme: the agreement of clients and aggregator, frozen and identified by the hash of its canonical text.
 
 A scheme is written in TOML.  `Scheme.from_toml` resolves every default and designs every mechanism; the canonical text
-then holds the integers that clients use (weights, level laws, noise scales, SHA-256 of coefficient tables), so that a
-client reads integers and evaluates nothing.  The canonical text reads back to the same scheme with the same digest.
+contains the integers that clients use (weights, distributions of levels, noise scales, SHA-256 of coefficient tables), so
+clients read integers and evaluate no functions.  Reading the canonical text yields the same scheme with the same digest.
 """
 
 from __future__ import annotations
@@ -30,17 +30,16 @@ from dpcore.protocol.syntax import canonical, toml_writer
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Scheme:
-    """What both sides know.
+    """The scheme that clients and aggregator share.
 
-    epsilon: natural-log units, the total one client spends in one round; `budget` is the same, exact.
-    digest: 64 hex digits, SHA-256 of `canonical`.  labels: what is seen in clear (`label`), at no epsilon.
-    pairs: of which two the joint counts are kept (`pairs`).
-    draws: the version of what makes answers of a client's words; a memoized answer is the same for life
-    only while it is, so that the digest, which every keyed stream is labelled with, covers it.
+    epsilon: total of one client in one round, in nats; `budget` is the exact value.
+    digest: 64 hex digits, SHA-256 of `canonical`.  labels: public categories of clients (`label`), at no epsilon.
+    pairs: pairs of attributes with joint counts (`pairs`).
+    draws: version of the rule that turns random words into answers.  It is part of the digest, which labels every keyed stream,
+    because memoized answers are constant only under one version.
+    simulate: distributions of a dry run's respondents, as in the file; not part of the digest.
 
-    simulate: distributions of a dry run's respondents, as the file states them; they are no part of the digest.
-
-    Raises SchemeError from `from_toml` for anything the contract does not allow.
+    `from_toml` raises SchemeError for invalid schemes.
     """
 
     name: str
@@ -66,12 +65,12 @@ class Scheme:
 
     @cached_property
     def canonical(self) -> str:
-        """The scheme with every default resolved, as TOML; what the digest is taken of."""
+        """The scheme as TOML with every default resolved; the digest is its hash."""
         return canonical.write({item.name: getattr(self, item.name) for item in fields(self)})
 
     @property
     def text(self) -> str:
-        """The canonical text with the distributions of dry runs, from which this scheme is read again."""
+        """The canonical text with the distributions of dry runs."""
         return self.canonical + (f"\n{toml_writer.dumps({'simulate': self.simulate})}" if self.simulate else "")
 
     @cached_property
@@ -80,30 +79,30 @@ class Scheme:
 
     @cached_property
     def reported(self) -> Mapping[str, Attribute]:
-        """What a report holds: the attributes' answers, then the labels."""
+        """The parts of a report: attributes, then labels."""
         return MappingProxyType({**self.attributes, **self.labels})
 
     @property
     def is_asked(self) -> bool:
-        """Whether clients are asked by it here; else its channels are stated, and reports come from elsewhere."""
+        """Whether clients make reports under it; otherwise its channels are stated, and other systems make the reports."""
         return all(attribute.mechanism.declared.is_asked for attribute in self.attributes.values())
 
     def check_asked(self) -> None:
-        """Raise SchemeError where nobody may be asked by it."""
+        """Raise SchemeError if clients cannot make reports under it."""
         if not self.is_asked:
             raise SchemeError(
-                f"nobody is asked by {self.name}, whose channels are stated: its reports come from elsewhere, and `ldpflow "
-                "receive` takes them; to collect here, take one of our mechanisms"
+                f"scheme {self.name!r}: its channels are stated, so another system makes its reports; import them with "
+                "`ldpflow receive`, or choose a mechanism of ldpflow"
             )
 
     @cached_property
     def grouped(self) -> tuple[tuple[str, str], ...]:
-        """The pairs of a density and of reports that name a category, within which the density is estimated."""
+        """The pairs whose first attribute's density is estimated within the categories of the second."""
         return tuple(pair for pair in self.pairs if pairs.is_grouped(pair, self.attributes))
 
     @cached_property
     def units(self) -> tuple[tuple[str, ...], ...]:
-        """What a client draws one of where `reporting = "one"`: an attribute, or all that pairs tie together."""
+        """The units that `reporting = "one"` draws from: single attributes, or attributes linked by pairs."""
         groups = [{name} for name in self.attributes]
         for pair in self.pairs:
             tied = [group for group in groups if group & set(pair)]
@@ -115,9 +114,9 @@ class Scheme:
 
     @cached_property
     def budget(self) -> Budget:
-        """What one client spends in one round, exact: the sum over attributes, or over the dearest unit."""
+        """The exact epsilon of one client in one round: the sum over attributes, or the largest per-unit loss."""
         totals = [reduce(add, (self.attributes[name].budget for name in unit)) for unit in self.units]
-        return reduce(add if self.reporting == "all" else _dearer, totals)
+        return reduce(add if self.reporting == "all" else _larger, totals)
 
     @property
     def epsilon(self) -> float:
@@ -125,7 +124,7 @@ class Scheme:
 
     @cached_property
     def delta(self) -> Fraction:
-        """What goes with the budget, exact: the sum over attributes, or the largest unit's; 0 without Gaussian noise."""
+        """The exact delta of `budget`: the sum over attributes, or the largest of a unit; 0 without Gaussian noise."""
         totals = [sum((self.attributes[name].delta for name in unit), Fraction(0)) for unit in self.units]
         return sum(totals, Fraction(0)) if self.reporting == "all" else max(totals)
 
@@ -134,8 +133,8 @@ class Scheme:
 
         records: columns by name, or a table of pandas, polars, Arrow or DuckDB.
 
-        Columns are found by the attribute's `column`, or by its name.  Raises InvalidRecord where a column is missing, where
-        columns differ in length, or where a value is not allowed; nothing is privatized then.
+        A column has the attribute's `column` as its name, or the attribute's name.  Raises InvalidRecord before anything is
+        privatized if a column is missing, if lengths differ, or if a value is not allowed.
         """
         records = as_columns(records)
         present = list(records.keys() if hasattr(records, "keys") else getattr(records, "column_names", records))
@@ -146,24 +145,24 @@ class Scheme:
                 column = next((name for name in (question.column, question.name) if name in present), None)
                 if column is None:
                     kind = "label" if attribute.name in self.labels else "attribute"
-                    say = "of" if attribute.sides else "column"
+                    key = "of" if attribute.sides else "column"
                     raise InvalidRecord(
-                        f"column {question.column!r} ({kind} {attribute.name}) is missing among the records' {len(present)} "
-                        f"columns; rename one, or say its name with {say} = in the scheme"
+                        f"records: column {question.column!r} ({kind} {attribute.name}) is missing among their {len(present)} "
+                        f"columns; rename one, or set its name with {key} = in the scheme"
                     )
                 values = records[column]
-                # Arrow's columns are never one value, nor are lists, which numpy would make an array of to say so.
+                # Arrow columns and lists are columns; `np.ndim` would convert them to arrays.
                 is_many = hasattr(values, "to_pylist") or isinstance(values, (list, tuple))
                 columns.append(values if is_many or np.ndim(values) else [values])
             cells[attribute.name] = attribute.encode(columns if attribute.sides else columns[0], first)
         lengths = {len(column) for column in cells.values()}
         if len(lengths) > 1:
-            raise InvalidRecord(f"all columns must have the same length, got lengths {sorted(lengths)}")
+            raise InvalidRecord(f"records: columns must have the same length, got lengths {sorted(lengths)}")
         return cells
 
 
-def _dearer(one: Budget, other: Budget) -> Budget:
-    """The larger of two: `ln 3` and a decimal just above it are one float; `covers` has its margin on the other's side."""
+def _larger(one: Budget, other: Budget) -> Budget:
+    """The larger of two budgets; exact where floats are equal, as for `ln 3` and a decimal just above it."""
     first, second = sorted((one, other), key=lambda budget: budget.rational)
     return second if second.covers(first) else first
 

@@ -1,8 +1,8 @@
-"""Draw an aggregate from its exact law, without making a single report.
+"""Draw an aggregate from its exact distribution, without generating reports.
 
-Given what is said of the paired categories, everything else is independent, so the order is: draw how many say what, then
-for each such combination draw the other attributes' statistics from a histogram of input cells.  The cost depends on the
-number of cells, not of clients.
+Conditional on the reported categories of paired attributes, all other attributes are independent.  So the number of clients
+of each combination of reported categories is drawn first, then the other attributes' statistics from a histogram of input
+cells.  The cost depends on the number of cells, not of clients.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ from dpcore.protocol.scheme import Scheme
 
 _MOST_CELLS = 1 << 16
 
-# What is said of the paired categories, by how many clients, and the histogram of an attribute's input cells among them.
-Said = tuple[tuple[int, ...], int, Callable[[str], np.ndarray]]
+# The reported categories of paired attributes, the number of clients, and the histogram of their input cells of an attribute.
+Group = tuple[tuple[int, ...], int, Callable[[str], np.ndarray]]
 
 
 def simulate(scheme: Scheme, people: Any, random: Source, clients: int | None = None) -> Aggregate:
-    """Return an aggregate drawn from the exact law of `aggregate(privatize(people))`.
+    """Return an aggregate drawn from the exact distribution of `aggregate(privatize(people))`.
 
-    It has no marginals, whose joint law with the statistics cannot be drawn without making reports.
+    It has no marginals: their joint distribution with the statistics cannot be drawn without generating reports.
 
-    people: a mapping or DataFrame of records, or a population, whose cell probabilities make 10^9 clients cost what 10^5 do.
-    clients: how many of a population (default: the scheme's number).  Raises SchemeError unless `reporting = "all"`.
+    people: a mapping or DataFrame of records, or a population; a population of 10^9 clients costs as much as one of 10^5.
+    clients: number of clients of a population (default: the scheme's).  Raises SchemeError unless `reporting = "all"`.
     """
     if scheme.reporting != "all":
-        raise SchemeError('simulate needs reporting = "all", got "one"; use privatize and aggregate')
+        raise SchemeError('simulate: needs reporting = "all", got "one"; use privatize and aggregate')
     if scheme.pairs != scheme.grouped:
-        raise SchemeError("joint counts have no law that is drawn from without reports; use privatize and aggregate")
+        raise SchemeError("simulate: cannot draw joint counts of two attributes; use privatize and aggregate")
     paired = [name for name in scheme.attributes if any(name == categorical for _, categorical in scheme.pairs)]
-    paired += scheme.labels  # what is said of them is what is true
+    paired += scheme.labels  # reported without noise
     if hasattr(people, "cell_probabilities"):
-        groups = _said_by_population(scheme, people, clients or scheme.clients, paired, random)
+        groups = _groups_of_population(scheme, people, clients or scheme.clients, paired, random)
     else:
-        groups = _said_by_records(scheme, scheme.encode(people), paired, random)
+        groups = _groups_of_records(scheme, scheme.encode(people), paired, random)
     return _draw(scheme, groups, paired, random)
 
 
-def _draw(scheme: Scheme, groups: Iterator[Said], paired: list[str], random: Source) -> Aggregate:
+def _draw(scheme: Scheme, groups: Iterator[Group], paired: list[str], random: Source) -> Aggregate:
     zero = Aggregate.zero(scheme)
     statistics, pairs, labelled, n = dict(zero.statistics), dict(zero.pairs), zero.labelled, 0
     answers = len(paired) - len(scheme.labels)
@@ -82,15 +82,15 @@ def _draw(scheme: Scheme, groups: Iterator[Said], paired: list[str], random: Sou
 
 
 def _one(scheme: Scheme, name: str, category: int, size: int) -> np.ndarray:
-    """The statistics of so many reports that name one category."""
+    """The statistics of `size` reports that name one category."""
     counts = np.zeros(scheme.attributes[name].mechanism.inputs, dtype=np.int64)
     counts[category] = size
     return counts
 
 
-def _said_by_records(
+def _groups_of_records(
     scheme: Scheme, cells: Mapping[str, np.ndarray], paired: list[str], random: Source
-) -> Iterator[Said]:
+) -> Iterator[Group]:
     n = len(next(iter(cells.values())))
     answers = [
         cells[name]
@@ -109,10 +109,10 @@ def _said_by_records(
         yield combination, int(members.sum()), histogram
 
 
-def _said_by_population(
+def _groups_of_population(
     scheme: Scheme, population: Any, clients: int, paired: list[str], random: Source
-) -> Iterator[Said]:
-    """Within a category of the population's group attribute, all attributes are independent."""
+) -> Iterator[Group]:
+    """Draw the groups of a population, whose attributes are independent within a category of its group attribute."""
     generator = random.generator()
     groups = list(population.weights)
     sizes = generator.multinomial(clients, [population.weights[group] for group in groups])
@@ -130,7 +130,7 @@ def _said_by_population(
 
 
 def cell_law(attribute: Attribute, people: Any, given: str | None = None) -> np.ndarray:
-    """Return the probabilities of an attribute's input cells among people, or a group of them, shape (inputs,)."""
+    """Return the probabilities of an attribute's input cells in a population or one of its groups, shape (inputs,)."""
     law = np.zeros(attribute.mechanism.inputs)
     if attribute.has_density:
         bounds, cells = (float(attribute.lower), float(attribute.upper)), len(attribute.cells)
@@ -142,10 +142,10 @@ def cell_law(attribute: Attribute, people: Any, given: str | None = None) -> np.
 
 
 def category_law(attribute: Attribute, people: Any, given: str | None = None) -> np.ndarray:
-    """Return the probabilities of an attribute's categories or points, shape (k,), the share without an answer last.
+    """Return the probabilities of an attribute's categories or support points, shape (k,), nonresponse last.
 
-    A point has whom it is the nearest to: cells of half the points' common step are its own up to the middle between points.
-    Raises SchemeError where that makes too many cells.
+    Every value belongs to the nearest support point.  The probabilities are sums over cells of half the points' common step,
+    so that the midpoints between support points are bounds of cells.  Raises SchemeError for more than 65,536 cells.
     """
     if attribute.sides:
         return together(attribute, people, given).ravel()
@@ -163,7 +163,8 @@ def category_law(attribute: Attribute, people: Any, given: str | None = None) ->
     cells = int(2 * (attribute.upper - attribute.lower) / common)
     if cells > _MOST_CELLS:
         raise SchemeError(
-            f"values of {attribute.name} have no common step to simulate people on; take rounder ones, or give records"
+            f"attribute {attribute.name!r}: values have no common step, so that their population cannot be simulated; "
+            "round the values, or pass records"
         )
     ends = [int((below + above - 2 * attribute.lower) / common) for below, above in pairwise(points)]
     masses = people.cell_probabilities(
@@ -174,7 +175,7 @@ def category_law(attribute: Attribute, people: Any, given: str | None = None) ->
 
 
 def _with_nonresponse(attribute: Attribute, people: Any, law: np.ndarray, size: int) -> np.ndarray:
-    """The law of the answers followed by the share without one, where the attribute has a category for it."""
+    """The distribution of the answers followed by the nonresponse share, if the attribute has a category for it."""
     silent = getattr(people, "nonresponse", {}).get(attribute.name, 0.0) if attribute.missing == "category" else 0.0
     rest = np.zeros(size - len(law))
     rest[:1] = silent
@@ -182,7 +183,7 @@ def _with_nonresponse(attribute: Attribute, people: Any, law: np.ndarray, size: 
 
 
 def together(attribute: Attribute, people: Any, given: str | None = None) -> np.ndarray:
-    """Return the joint law of two columns that are asked together, (k_1, k_2); within a group they are independent."""
+    """Return the distribution of a joint attribute, (k_1, k_2); columns are independent within a group of the population."""
     if hasattr(people, "joint_probabilities"):
         return np.asarray(people.joint_probabilities(attribute, given))
     laws = (
@@ -193,9 +194,9 @@ def together(attribute: Attribute, people: Any, given: str | None = None) -> np.
 
 
 def _answer_law(scheme: Scheme, name: str, law: np.ndarray) -> np.ndarray:
-    """The probabilities of what is said, from those of what is true."""
+    """The probabilities of reported categories, from those of true categories."""
     if name in scheme.labels:
         return law
     model = scheme.attributes[name].mechanism.model()
-    assert isinstance(model, ScoreSums | FiniteChannel)  # as of every mechanism that declares to name one category
+    assert isinstance(model, ScoreSums | FiniteChannel)  # every mechanism whose reports name one category
     return model.means(law) if isinstance(model, ScoreSums) else model.probabilities(law)

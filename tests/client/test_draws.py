@@ -156,7 +156,7 @@ def test_the_version_is_in_the_digest_and_another_is_refused(
     said = Scheme.from_toml(small.canonical.replace("format = 1\n", "format = 1\ndraws = 1\n"))
     assert (said.digest, said.canonical) == (small.digest, small.canonical)
     for other in ("2", "0", "true", '"1"', "1.0"):
-        with pytest.raises(SchemeError, match="draws must be 1, the version of how answers are drawn here") as refused:
+        with pytest.raises(SchemeError, match="draws must be 1, this ldpflow's version of drawing answers") as refused:
             Scheme.from_toml(small.canonical.replace("format = 1\n", f"format = 1\ndraws = {other}\n"))
         assert "\n" not in str(refused.value)
     monkeypatch.setattr(canonical, "DRAWS", 2)  # as a later ldpflow has it

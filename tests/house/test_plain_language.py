@@ -58,7 +58,7 @@ CEILINGS = {
     "dpcore/mechanisms": (0, 1),
     "dpcore/populations": (0, 10),
     "dpcore/privacy": (0, 1),
-    "dpcore/protocol": (100, 18),
+    "dpcore/protocol": (0, 11),
     "dpcore/results": (0, 8),
     "dpcore/rounds": (1, 5),
     "dpcore/wire": (0, 1),

@@ -137,10 +137,10 @@ def test_a_table_is_never_left_out_of_account(subtests: pytest.Subtests) -> None
                 beside = text.replace("[attributes.a]", f"[attributes.a]\n{option.name} = {value}", 1)
                 if option.is_kept:  # it is written again beside the table
                     continue
-                with pytest.raises(SchemeError, match=f"a client table holds what came of {option.name}"):
+                with pytest.raises(SchemeError, match=f"client already contains the result of {option.name}"):
                     Scheme.from_toml(beside)
             if name in BY_TYPE["categorical"]:
-                with pytest.raises(SchemeError, match="client table goes with the mechanism"):
+                with pytest.raises(SchemeError, match="client needs the mechanism"):
                     Scheme.from_toml(text.replace(f'mechanism = "{name}"', 'mechanism = "auto"', 1))
 
 
@@ -165,7 +165,7 @@ def test_an_option_of_another_mechanism_is_refused_not_ignored(subtests: pytest.
                 for option in kind.declared.options:
                     if option.name not in own:
                         value = OPTIONS[option.type].format(*option.choices[-1:])
-                        with pytest.raises(SchemeError, match=f"{option.name} goes with mechanism = "):
+                        with pytest.raises(SchemeError, match=f"{option.name} needs mechanism = "):
                             Scheme.from_toml(f"{said}{option.name} = {value}\n")
 
 

@@ -85,7 +85,7 @@ def test_reporting_one_answers_one_unit_each(small_text: str, people: People) ->
 def test_another_scheme_is_refused(scheme: Scheme, small_text: str, people: People) -> None:
     other = Scheme.from_toml(small_text.replace("0.5", "0.6"))
     batch = dp.privatize(other, people(5), dp.seeded(1))
-    with pytest.raises(SchemeMismatch, match="expected reports under scheme"):
+    with pytest.raises(SchemeMismatch, match="reports: made under scheme"):
         dp.aggregate(scheme, batch)
     with pytest.raises(SchemeMismatch):
         Aggregate.zero(scheme).merge(Aggregate.zero(other))

@@ -81,17 +81,17 @@ def test_what_is_no_number_is_refused_and_not_shown() -> None:
 def test_what_is_no_bins_is_refused_in_one_line(subtests: pytest.Subtests) -> None:
     for said, words in [
         ("bins = []\n", "at least 1"),
-        ("bins = [3, 3]\n", "must rise"),
-        ("bins = [3, 1]\n", "must rise"),
-        ('bins = [1, "1/1"]\n', "must rise"),
-        ("bins = [1, 1.00000000000000001]\n", "must rise"),
+        ("bins = [3, 3]\n", "must increase"),
+        ("bins = [3, 1]\n", "must increase"),
+        ('bins = [1, "1/1"]\n', "must increase"),
+        ("bins = [1, 1.00000000000000001]\n", "must increase"),
         ("bins = [1e31]\n", "bins[0] must lie between"),
         ('bins = ["x"]\n', "bins[0]"),
         ('bins = [1]\ncategories = ["x", "y"]\n', "unknown key 'categories'"),
         ('bins = [1]\noutside = "other"\n', "unknown key 'outside'"),
         ("bins = [1]\nvalues = [1]\n", "each of the 2 bins, got 1"),
         ('bins = [1]\nfunctionals = ["mean"]\n', "functionals of bins need values"),
-        ('bins = [1]\nmissing = "category"\ncodes = { 9 = "below 1" }\n', "who gives no answer"),
+        ('bins = [1]\nmissing = "category"\ncodes = { 9 = "below 1" }\n', "may only declare nonresponse"),
         ('bins = [1]\nmechanism = "dyadic_wave"\n', "mechanism must be one of"),
     ]:
         with subtests.test(said=said, words=words):

@@ -124,8 +124,8 @@ WRONG = {
     TEXT + 'step = "0 days"\n': "step must be a number of days",
     AT.replace("2026-01-01T00:00:00Z", "2026-01-01T00:00:00"): "attributes.at.lower must be a time with its zone",
     AT + 'step = "1 week"\n': 'step must be a number of days, hours or minutes, such as "15 minutes"',
-    AT + 'functionals = ["cdf(2026-01-01T12:00)"]\n': "functionals must have times with their zone",
-    TEXT + 'unit = "d"\n': 'attributes.day.unit goes with another type, got type = "date"; leave it out',
+    AT + 'functionals = ["cdf(2026-01-01T12:00)"]\n': "functionals must contain times with their zone",
+    TEXT + 'unit = "d"\n': 'attributes.day.unit is not a key of type = "date"; remove it',
 }
 
 

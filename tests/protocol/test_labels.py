@@ -188,9 +188,9 @@ def test_what_has_no_label_or_none_of_its_categories_is_refused(scheme: dp.Schem
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ('[labels.income]\ncategories = ["low", "high"]', "income is an attribute"),
-        ('[labels.where]\ncolumn = "urban"\ncategories = ["u", "r"]', "urban is an attribute"),
-        ('[labels.weighted]\ncategories = ["u", "r"]', "weighted is the name"),
+        ('[labels.income]\ncategories = ["low", "high"]', "income is also an attribute"),
+        ('[labels.where]\ncolumn = "urban"\ncategories = ["u", "r"]', "urban is also an attribute"),
+        ('[labels.weighted]\ncategories = ["u", "r"]', "weighted is reserved"),
         ('[labels.where]\ncategories = ["u"]', "at least 2"),
         ('[labels.where]\ncategories = ["u", "r"]\nepsilon = 1', "unknown key 'epsilon'"),
         ('[labels.a]\ncategories = ["u", "u"]', "must differ"),

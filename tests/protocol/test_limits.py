@@ -15,7 +15,7 @@ BEYOND = {
     'type = "numeric"\nepsilon = 1\nlower = 0\nupper = 1e100': "upper must be a number with at most 40 digits and two in",
     STATED
     + "rates = { yes = 0.1234567890123456789, no = 0.1 }": "a common denominator of at most 2\\^62.*fewer digits",
-    'type = "boolean"\nepsilon = 1\ncategories = ["no", "yes"]': 'categories goes with type = "categorical", got',
+    'type = "boolean"\nepsilon = 1\ncategories = ["no", "yes"]': 'categories needs type = "categorical", got',
     'type = "bool"\nepsilon = 1': "type must be one of .*boolean",
 }
 

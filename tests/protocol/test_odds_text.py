@@ -143,10 +143,10 @@ def test_a_team_has_a_language_of_its_own(tmp_path: Path) -> None:
 
 def test_texts_that_lack_something_are_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for old, new, says in [
-        ('code = "en"', "", "at code"),
-        ("{worst} times of 100 at most, where", "73 times of 100 at most, where", "at sentence"),
-        ("[paragraph]", "[paragraphs]", "at paragraph"),
-        ('code = "en"', 'code = "<b>"', "language's tag"),
+        ('code = "en"', "", ": code is missing"),
+        ("{worst} times of 100 at most, where", "73 times of 100 at most, where", ": sentence.all is"),
+        ("[paragraph]", "[paragraphs]", ": paragraph is"),
+        ('code = "en"', 'code = "<b>"', "language tag"),
         ("[numbers]", "[numbers", "as TOML"),
     ]:
         with subtests.test(old=old, new=new, says=says):
@@ -156,7 +156,7 @@ def test_texts_that_lack_something_are_refused(tmp_path: Path, subtests: pytest.
 
 
 def test_a_language_that_is_not_there_is_refused() -> None:
-    with pytest.raises(SchemeError, match="en, de, es or a TOML file"):
+    with pytest.raises(SchemeError, match=r"en, de, es, or a \.toml file"):
         texts_of("fr")
 
 

@@ -314,9 +314,9 @@ def test_a_number_without_a_mechanism_gets_the_first_that_has_its_options(subtes
 
 def test_options_that_no_mechanism_has_together_are_refused(subtests: pytest.Subtests) -> None:
     for options, said in [
-        ("finest_level = 3\nlevels = 2", "goes with mechanism = "),
-        ('finest_level = 3\nestimator = "ems"', "goes with mechanism = "),
-        ('level_rule = "undersmoothed"', 'go with estimator = "projection" only, got estimator = "log_spline"'),
+        ("finest_level = 3\nlevels = 2", "needs mechanism = "),
+        ('finest_level = 3\nestimator = "ems"', "needs mechanism = "),
+        ('level_rule = "undersmoothed"', 'need estimator = "projection", got estimator = "log_spline"'),
     ]:
         with subtests.test(options=options, said=said), pytest.raises(SchemeError, match=said):
             Scheme.from_toml(NUMBER.format('name = "s"\n', options))

@@ -1,6 +1,6 @@
 """Dates and times as numbers: both are numeric attributes in days since 1970-01-01, as their units say.
 
-A `date` leaves the time of day out, in whichever zone it was written; a `datetime` is an instant and needs its zone.
+A `date` ignores the time of day and its zone; a `datetime` is an instant and needs a zone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dpcore.errors import SchemeError
 from dpcore.protocol.records.arrow_columns import is_arrow
 from dpcore.protocol.records.category_names import BLANKS, is_missing
 
-DAYS = "days since 1970-01-01"  # the unit of a date, in the words of the CF conventions
+DAYS = "days since 1970-01-01"  # the unit of a date, as in the CF conventions
 INSTANTS = "days since 1970-01-01 00:00 UTC"  # the unit of a datetime
 SUFFIXES = {DAYS: "", INSTANTS: "UTC"}  # what is written after a date or time of the unit
 EXAMPLES = {DAYS: "dates such as 2026-01-31", INSTANTS: "times with their zone such as 2026-01-31T12:00Z"}
@@ -34,12 +34,12 @@ _STEPS_OF_A_DAY = {"day": 1, "hour": 24, "minute": 24 * 60}
 
 
 def day_number(value: Any, unit: str = DAYS, zone: str = "") -> float | None:
-    """Return the days since 1970-01-01 of a date, or of an instant with its fraction of a day; None where there is none.
+    """Return a date or time as days since 1970-01-01, a time with its fraction of a day; None for no value.
 
-    value: a date or a time, of the time zone that it names, or a text such as 2026-11-27 or
-    2026-11-27T12:00:00+01:00; or a number of days.  unit: DAYS, which leaves the time of day out, or INSTANTS, which counts
-    milliseconds of UTC and needs a time with its zone.  zone: of times that name none.
-    Raises ValueError for a text that is none, or has no zone, and TypeError for another type.
+    value: a date or a time, a text such as 2026-11-27 or 2026-11-27T12:00:00+01:00, or a number of days.
+    unit: DAYS, which ignores the time of day, or INSTANTS, with the resolution of a millisecond in UTC.
+    zone: the time zone of times without one.
+    Raises ValueError for a text that is neither date nor time or has no zone, and TypeError for another type.
     """
     if is_missing(value):
         return None
@@ -53,7 +53,7 @@ def day_number(value: Any, unit: str = DAYS, zone: str = "") -> float | None:
 
 
 def _moment(text: str, unit: str) -> datetime.date:
-    """The date, or the time, that a text spells; raises ValueError where it spells none."""
+    """The date or time that a text spells; raises ValueError if it spells none."""
     match = MOMENT.fullmatch(text.strip(BLANKS))
     if match is None:
         raise ValueError("no date")
@@ -61,22 +61,22 @@ def _moment(text: str, unit: str) -> datetime.date:
 
 
 def _days(value: datetime.date, unit: str, zone: str = "") -> Fraction | int:
-    """The days since 1970-01-01 of a date or, with the unit of instants, of a time, to the millisecond before it."""
+    """The days since 1970-01-01 of a date or, for INSTANTS, of a time, rounded down to a millisecond."""
     if unit == DAYS:
         return datetime.date(value.year, value.month, value.day).toordinal() - _EPOCH
     if not isinstance(value, datetime.datetime) or not (value.tzinfo or zone):
         raise ValueError("no time zone")
     if value.tzinfo is None:
-        from zoneinfo import ZoneInfo  # loads what a client need not have
+        from zoneinfo import ZoneInfo  # a client may not have it installed
 
         value = value.replace(tzinfo=ZoneInfo(zone))
     return Fraction((value - _START) // datetime.timedelta(milliseconds=1), MILLISECONDS)
 
 
 def day_numbers(column: Any, unit: str, codes: Collection[str] = ()) -> Any:
-    """Return a column of dates or instants as days since 1970-01-01, (n,), None where there is none.
+    """Return a column of dates or times as days since 1970-01-01, (n,), None for no value.
 
-    unit: as in `day_number`.  codes: texts that stay as they are.  Raises ValueError or TypeError where a value is none.
+    unit: as in `day_number`.  codes: texts that are not converted.  Raises ValueError or TypeError for any other value.
     """
     if is_arrow(column):
         if str(column.type) == "double":
@@ -94,9 +94,9 @@ def day_numbers(column: Any, unit: str, codes: Collection[str] = ()) -> Any:
 
 
 def date_text(days: float, unit: str = DAYS) -> str:
-    """Return the date that a number of days since 1970-01-01 lies in, such as 2026-11-27; '–' beyond the calendar.
+    """Return a number of days since 1970-01-01 as a date such as 2026-11-27; '–' outside the calendar.
 
-    An instant comes with its time in UTC to the minute, as 2026-11-27 13:05.
+    An instant is shown with its time in UTC to the minute, as in 2026-11-27 13:05.
     """
     try:
         if unit == DAYS:
@@ -107,7 +107,7 @@ def date_text(days: float, unit: str = DAYS) -> str:
 
 
 def bound(where: str, value: Any, unit: str) -> Fraction | int:
-    """Return a bound of a scheme as days; raises SchemeError, which names it, where it is none."""
+    """Return a bound of a scheme in days; raises SchemeError, which names the key, if it is no date or time."""
     try:
         moment = _moment(value, unit) if isinstance(value, str) else value
         if isinstance(moment, datetime.date) and isinstance(moment, datetime.datetime) == (unit == INSTANTS):
@@ -119,7 +119,7 @@ def bound(where: str, value: Any, unit: str) -> Fraction | int:
 
 
 def step(where: str, value: Any, unit: str) -> Fraction:
-    """Return a step of a scheme in days; raises SchemeError, which names it, where it is none."""
+    """Return a step of a scheme in days; raises SchemeError, which names the key, if it is no step."""
     match = _STEP.fullmatch(value) if isinstance(value, str) else None
     if match is None or int(match[1]) == 0 or (unit == DAYS and match[2] != "day"):
         kinds = 'days, such as "1 day" or "7 days"' if unit == DAYS else 'days, hours or minutes, such as "15 minutes"'
@@ -128,7 +128,7 @@ def step(where: str, value: Any, unit: str) -> Fraction:
 
 
 def in_days(functional: str, unit: str) -> str:
-    """Return the name of a functional with its dates or instants as days.
+    """Return the name of a functional with its dates or times as days.
 
     >>> in_days("cdf(2026-01-31)", DAYS)
     'cdf(20484)'

@@ -1,8 +1,8 @@
-"""Labels: what a collector may see in clear of every client, as a scheme chooses, such as a region or an app's version.
+"""Labels: public categories of every client that a scheme declares, such as a region or an app's version.
 
-A label travels beside the answers as one integer, the place of its category.  It is no answer: nothing of it is hidden, it
-costs no epsilon, and whoever sees a report knows it.  Groups by labels are therefore exact, and known totals of the
-population by label can weight the answers.
+A report contains each label as one integer, the position of its category.  A label is unprotected and costs no epsilon:
+anybody who sees the report can read it.  Groups by labels are therefore exact, and population totals by label can weight the
+answers.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.syntax import attribute_table, attribute_types, keys
 from dpcore.protocol.syntax.fields import printable
 
-WEIGHTED = "weighted"  # as in `functionals.group`, which a client does not load
-MOST_CELLS = 4096  # combinations of all labels' categories: sums are kept of each
+WEIGHTED = "weighted"  # as in `functionals.group`, which clients do not import
+MOST_CELLS = 4096  # combinations of all labels' categories; each has sums of its own
 
 
 @dataclass(frozen=True)
 class InClear:
-    """How a label travels: its category's place, as it is.  No mechanism, and no attribute can have it: it hides nothing."""
+    """The encoding of a label, the position of its category.  It is not a mechanism and is not available to attributes."""
 
     categories: int
     name: ClassVar[str] = "in_clear"
@@ -36,35 +36,35 @@ class InClear:
 
     @property
     def inputs(self) -> int:
-        """How many categories there are."""
+        """The number of categories."""
         return self.categories
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """One integer at one level, as of a mechanism."""
+        """One integer at one level, as for a mechanism."""
         return (1,)
 
     @property
     def outputs(self) -> tuple[int, ...]:
-        """How many integers there are, from 0 on."""
+        """The number of possible integers, from 0."""
         return (self.categories,)
 
     def ranges(self, level: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the lowest and the highest integer, as a mechanism does."""
+        """Return the lowest and the highest integer, as for a mechanism."""
         return np.array([0]), np.array([self.categories - 1])
 
     def accepts(self, reports: Reports) -> np.ndarray:
-        """Return which integers are a category's place, (n,) bool."""
+        """Return which integers are positions of categories, (n,) bool."""
         return in_ranges(reports, [self.ranges(0)])
 
 
 def read(tables: Any, attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
-    """Return the labels that a scheme's tables [labels.NAME] describe; raises SchemeError, which names the table.
+    """Return the labels of a scheme's tables [labels.NAME]; raises SchemeError, which names the table.
 
-    attributes: those of the scheme, of which none may be a label too: its answer would be sent in clear.
+    attributes: the scheme's attributes; none of them may be a label too, which would send its answer unprotected.
     """
     if not isinstance(tables, Mapping):
-        raise SchemeError("labels must be tables, [labels.NAME] each")
+        raise SchemeError("labels must be tables; write [labels.NAME] for each label")
     labels = {name: _read(name, attribute_types.expanded(f"labels.{name}", table)) for name, table in tables.items()}
     if not labels:
         return MappingProxyType(labels)
@@ -73,16 +73,16 @@ def read(tables: Any, attributes: Mapping[str, Attribute]) -> Mapping[str, Attri
     for label in labels.values():
         for name in {label.name, label.column} & asked:
             raise SchemeError(
-                f"labels.{label.name}: {name} is an attribute, which a label would send in clear; remove one of the two"
+                f"labels.{label.name}: {name} is also an attribute, which a label would leave unprotected; remove one"
             )
     if len({label.column for label in labels.values()}) < len(labels):
-        raise SchemeError("labels must be of different columns, as two of one say the same; leave one out")
+        raise SchemeError("labels must have different columns, and two have the same one; remove one of the two")
     if WEIGHTED in {*labels, *attributes}:
-        raise SchemeError(f"{WEIGHTED} is the name of weighted estimates; call the label or attribute something else")
+        raise SchemeError(f"{WEIGHTED} is reserved for weighted estimates; rename the label or attribute")
     cells = math.prod(shape(labels))
     if cells > MOST_CELLS:
         raise SchemeError(
-            f"labels must have at most {MOST_CELLS:,} combinations of categories, got {cells:,}; leave one out or join some"
+            f"labels must have at most {MOST_CELLS:,} combinations of categories, got {cells:,}; remove or merge some"
         )
     return MappingProxyType(labels)
 
@@ -90,7 +90,7 @@ def read(tables: Any, attributes: Mapping[str, Attribute]) -> Mapping[str, Attri
 def _read(name: str, table: Any) -> Attribute:
     where = f"labels.{name}"
     if not isinstance(table, Mapping) or not attribute_table.NAME.fullmatch(name):
-        raise SchemeError(f"{where} must be a table whose name is lower-case letters, digits and _")
+        raise SchemeError(f"{where} must be a table, and its name lower-case letters, digits and _, the first a letter")
     keys.check_known(table, tuple(key.name for key in keys.LABEL), where)
     entries = keys.read(keys.LABEL, table, f"{where}.")
     try:
@@ -103,7 +103,7 @@ def _read(name: str, table: Any) -> Attribute:
         name=name,
         type="label",
         column=column,
-        mechanism=InClear(len(entries["categories"])),  # type: ignore[arg-type]  # no mechanism, and never asked for a budget
+        mechanism=InClear(len(entries["categories"])),  # type: ignore[arg-type]  # not a mechanism: it has no budget
         estimator="",
         categories=entries["categories"],
         codes=entries["codes"],
@@ -123,12 +123,12 @@ def write(label: Attribute) -> dict[str, Any]:
 
 
 def shape(labels: Mapping[str, Attribute]) -> tuple[int, ...]:
-    """Return how many categories each label has, in the scheme's order."""
+    """Return the number of categories of each label, in the scheme's order."""
     return tuple(len(label.categories) for label in labels.values())
 
 
 def in_words(sizes: Mapping[str, int]) -> str:
-    """Return labels with how many categories each has, as people read them.
+    """Return labels with their numbers of categories, in words.
 
     >>> in_words({"region": 3, "sex": 2})
     'region (3 categories), sex (2 categories)'

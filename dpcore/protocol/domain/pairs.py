@@ -1,8 +1,7 @@
-"""Pairs: two attributes of which the joint counts are kept, at no epsilon beyond what both reports spend already.
+"""Pairs: two attributes whose reports are counted jointly.
 
-What is kept of [a, b] is a table (S_b, S_a): the sum over the clients who answered both of what a client's report adds to each
-of b's statistics times what it adds to each of a's.  Reports of the two are drawn independently of one another, so that this
-table is a sum over what anybody who has the reports knows.
+The table of [a, b], (S_b, S_a), is a sum over the clients that answered both: the outer product of their contributions to the
+statistics of b and of a.  It is computed from reports that were privatized independently, so it costs no additional epsilon.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ MOST_LABELLED = 1 << 24  # of one pair's tables by label
 
 
 def read(pairs: Sequence[Sequence[str]], attributes: Mapping[str, Attribute], cells: int) -> tuple[Pair, ...]:
-    """Return a scheme's pairs; cells: combinations of its labels.  Raises SchemeError for what cannot be counted."""
+    """Return a scheme's pairs; cells: number of combinations of its labels.  Raises SchemeError for an invalid pair."""
     parsed: list[Pair] = []
     for pair in pairs:
         if len(pair) != 2 or pair[0] == pair[1] or any(name not in attributes for name in pair):
@@ -31,7 +30,7 @@ def read(pairs: Sequence[Sequence[str]], attributes: Mapping[str, Attribute], ce
         parsed.append((pair[0], pair[1]))
         _check(parsed[-1], attributes, cells)
     if len({frozenset(pair) for pair in parsed}) != len(parsed):
-        raise SchemeError(f"pairs must differ, whatever their order, got {pairs!r}")
+        raise SchemeError(f"pairs must differ, and order does not count; remove repeated ones from {pairs!r}")
     return tuple(parsed)
 
 
@@ -42,28 +41,27 @@ def _check(pair: Pair, attributes: Mapping[str, Attribute], cells: int) -> None:
         beside = f" for each of {cells:,} combinations of labels" if entries <= MOST_ENTRIES else ""
         most = MOST_LABELLED if beside else MOST_ENTRIES
         raise SchemeError(
-            f"the pair {pair[0]}, {pair[1]} needs a table of {statistics_of(other):,} x {statistics_of(one):,} counts{beside}, "
-            f"and {most:,} are the most; ask for fewer categories, cells or levels, or leave the pair out"
+            f"pair {pair[0]}, {pair[1]}: needs a table of {statistics_of(other):,} x {statistics_of(one):,} counts{beside}, "
+            f"more than {most:,}; declare fewer categories, cells or levels, or remove the pair"
         )
     if one.counts_outputs or other.counts_outputs:
         return
     for name, mechanism in zip(pair, (one, other), strict=True):
         if np.any(mechanism.labels().statistic != "count"):
             raise SchemeError(
-                f"the pair {pair[0]}, {pair[1]} cannot be counted: {name} has {mechanism.name}, whose noisy numbers go with "
-                "reports of one output alone; give one of the two dyadic_wave or square_wave or, for categories, "
-                "randomized_response"
+                f"pair {pair[0]}, {pair[1]}: cannot be counted, because {name} has the mechanism {mechanism.name}; choose "
+                "dyadic_wave or square_wave (numbers) or randomized_response (categories) for one of the two"
             )
 
 
 def is_grouped(pair: Pair, attributes: Mapping[str, Attribute]) -> bool:
-    """Return whether a pair has groups: of a density that everybody gives, by a question whose reports name a category."""
+    """Return whether a density without nonresponse can be estimated within the categories of the second attribute."""
     first, second = (attributes[name] for name in pair)
     return first.has_density and first.missing != "category" and second.mechanism.declared.names_one
 
 
 def statistics_of(mechanism: Mechanism) -> int:
-    """Return S, how many statistics there are of a mechanism's reports."""
+    """Return S, the number of statistics of a mechanism's reports."""
     return len(mechanism.labels().level)
 
 

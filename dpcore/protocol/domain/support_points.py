@@ -1,7 +1,7 @@
-"""The numbers that an attribute may have: bounds, and the points of one that says which values there are.
+"""Bounds and support points of a numeric attribute.
 
-The points are lower, lower + step, ..., upper, or a list.  A client's value is the point nearest to it, and the law of an
-attribute lives on its points, each of which has an input cell of its own.
+Support points are lower, lower + step, ..., upper, or a list.  A client's value is rounded to the nearest support point.  The
+distribution is estimated on the support points, and each has its own input cell.
 """
 
 from __future__ import annotations
@@ -20,34 +20,37 @@ from dpcore.protocol.attribute import MISSING, numeral
 from dpcore.protocol.syntax.fields import number
 from dpcore.protocol.syntax.keys import LOG_SPLINE
 
-MOST_POINTS = 1024  # of more a density says as much
-_LEAST_GAP = 2  # input cells, that of silence among them
-LARGEST = 10**30  # of a bound: its eighth power is still a number
-_FINEST = 2.0**-32  # least width of the bounds, relative to them: input cells are then far above rounding
+MOST_POINTS = 1024  # with more, a density is as accurate
+_LEAST_GAP = 2  # input cells, including that of nonresponse
+LARGEST = 10**30  # of a bound: its eighth power is still a finite double
+_FINEST = 2.0**-32  # smallest width between bounds relative to them, so that input cells are far above rounding error
 
 
 def check_bounds(lower: Fraction, upper: Fraction) -> None:
-    """Raise SchemeError unless lower is below upper, far enough for doubles to tell values between them apart."""
+    """Raise SchemeError unless lower is below upper, by enough for doubles to resolve values between them."""
     check_within(-LARGEST, LARGEST, lower=lower, upper=upper)
     if not lower < upper:
         raise SchemeError(f"lower must be below upper, got {number(lower)} and {number(upper)}")
     if float(upper - lower) <= _FINEST * max(abs(float(lower)), abs(float(upper))):
         raise SchemeError(
-            f"lower and upper are too close to tell values apart, got {number(lower)} and {number(upper)}"
+            f"lower and upper are too close for floating-point numbers, got {number(lower)} and {number(upper)}; subtract a "
+            "constant from the values"
         )
 
 
 def read(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the points that an attribute's table says there are, their names as `categories`, and its bounds.
+    """Return the support points of an attribute's table, their names as `categories`, and its bounds.
 
-    Raises SchemeError where they are none, or codes of who gives no answer are among them.
+    Raises SchemeError if the table declares none, or if a code of nonresponse is one of them.
     """
     points = _points(entries)
     check_bounds(points[0], points[-1])
     codes = codes_of_silence(entries)
     for code in codes:
         if numeral(code) in {float(point) for point in points}:
-            raise SchemeError(f"codes.{code} is one of the values there are, and cannot mean that there is no answer")
+            raise SchemeError(
+                f"codes.{code} is one of the attribute's values, so it cannot mean no answer; remove the code or the value"
+            )
     return {
         "lower": points[0],
         "upper": points[-1],
@@ -60,10 +63,12 @@ def read(entries: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def codes_of_silence(entries: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return the codes that a number's table says mean no answer, in the order of the canonical text."""
+    """Return a numeric attribute's codes of nonresponse, in the order of the canonical text."""
     codes = entries["codes"]
     if not isinstance(codes, Mapping) or any(label != MISSING for label in codes.values()):
-        raise SchemeError(f'codes of a number say who gives no answer, such as {{ -1 = "{MISSING}" }}, got {codes!r}')
+        raise SchemeError(
+            f'codes of a number may only declare nonresponse, such as {{ -1 = "{MISSING}" }}, got {codes!r}'
+        )
     return MappingProxyType(dict(sorted(codes.items())))
 
 
@@ -71,23 +76,23 @@ def _points(entries: Mapping[str, Any]) -> tuple[Fraction, ...]:
     step, listed, lower, upper = (entries[key] for key in ("step", "values", "lower", "upper"))
     if listed is not None:
         if (step, lower, upper) != (None, None, None):
-            raise SchemeError("values are all that there are: leave out lower, upper and step, or leave out values")
+            raise SchemeError("values replace lower, upper and step; remove these three, or remove values")
         if any(below >= above for below, above in pairwise(listed)):
-            raise SchemeError("values must rise, each above the one before")
+            raise SchemeError("values must increase; sort them and remove equal ones")
         steps = Fraction(len(listed) - 1)
     else:
         if lower is None or upper is None:
-            raise SchemeError("a step goes from lower to upper; give both")
+            raise SchemeError("step needs both lower and upper; add them")
         steps = (upper - lower) / step if step > 0 else Fraction(0)
         if steps < 1 or steps.denominator != 1:
             raise SchemeError(
-                f"step must be above 0 and go into the range from {number(lower)} to {number(upper)} without rest, got "
+                f"step must be above 0 and divide the range from {number(lower)} to {number(upper)} into whole steps, got "
                 f"{number(step)}"
             )
     if steps >= MOST_POINTS:
         raise SchemeError(
-            f"there may be {MOST_POINTS:,} values, got {int(steps) + 1:,}; take a larger step, or give lower and upper alone, "
-            "for a density"
+            f"values: at most {MOST_POINTS:,} are possible, got {int(steps) + 1:,}; choose a larger step, or only lower and "
+            "upper, for a density"
         )
     return tuple(listed) if listed is not None else tuple(lower + step * place for place in range(int(steps) + 1))
 
@@ -96,20 +101,20 @@ def _heaps(heaps: list[Fraction], points: tuple[Fraction, ...]) -> tuple[Fractio
     for heap in heaps:
         if heap <= 0 or sum((point / heap).denominator == 1 for point in points) < 2:
             raise SchemeError(
-                f"heaps must be numbers above 0 that have multiples among the values, two at least, got {number(heap)}"
+                f"heaps must be above 0 and have at least two multiples among the values, got {number(heap)}"
             )
     return tuple(heaps)
 
 
 def name_of(point: Fraction) -> str:
-    """Return how tables write a point: 41000, 0.5."""
+    """Return the name of a support point in tables: 41000, 0.5."""
     return str(int(point)) if point.denominator == 1 else repr(float(point))
 
 
 def silence(entries: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the codes, the categories and the estimator of a number with a density, as its table says.
+    """Return the codes, the categories and the estimator that a density's table implies for nonresponse.
 
-    Raises SchemeError where silence is an answer of it that nothing reads.
+    Raises SchemeError if nonresponse is an answer but the mechanism or estimator does not support it.
     """
     codes = {"codes": codes_of_silence(entries)}
     if entries["missing"] == "refuse":
@@ -117,33 +122,33 @@ def silence(entries: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, A
     able = [name for name, kind in NUMERIC.items() if "lattice" in kind.declared.attributes]  # the finite channels
     if entries["mechanism"] not in able:
         raise SchemeError(
-            f'missing = "category" of a density needs mechanism = {" or ".join(able)}, got {entries["mechanism"]}'
+            f'missing = "category" of a density needs mechanism = {" or ".join(able)}, got {entries["mechanism"]}; change one'
         )
     if table.get("estimator", LOG_SPLINE) != LOG_SPLINE:
         raise SchemeError(
-            f'missing = "category" of a density goes with estimator = "{LOG_SPLINE}", got "{table["estimator"]}"'
+            f'missing = "category" of a density needs estimator = "{LOG_SPLINE}", got "{table["estimator"]}"; change one'
         )
     return codes | {"categories": (MISSING,), "estimator": LOG_SPLINE}
 
 
 def check_gap(mechanism: Mechanism) -> None:
-    """Raise SchemeError unless an input cell is left empty between those of a density's values and that of silence."""
+    """Raise SchemeError unless an input cell is empty between those of a density's values and that of nonresponse."""
     if mechanism.inputs - room_of(mechanism.inputs) < _LEAST_GAP:
         raise SchemeError(
-            f'missing = "category" needs {4 * _LEAST_GAP} input cells, got {mechanism.inputs}; give {mechanism.name} more cells'
+            f'missing = "category" needs {4 * _LEAST_GAP} input cells, got {mechanism.inputs}; set more for {mechanism.name}'
         )
 
 
-def told(entries: Mapping[str, Any]) -> dict[str, int]:
-    """Return what designs are told: 'values', 'categories', silence included, and 'points', for how many there must be room."""
+def counts_for_design(entries: Mapping[str, Any]) -> dict[str, int]:
+    """Return the numbers of 'values', of 'categories' (with nonresponse), and of 'points', the input cells needed."""
     answers, values = len(entries["categories"]), len(entries["points"])
     return {"values": values, "categories": answers, "points": room_for(values, answers > values)}
 
 
 def check_room(mechanism: Mechanism, sizes: Mapping[str, int]) -> None:
-    """Raise SchemeError unless each answer has an input cell of its own, as `spread` gives them out."""
+    """Raise SchemeError unless the mechanism has an input cell for each answer (`spread`)."""
     if mechanism.inputs != sizes["categories"] and mechanism.inputs < sizes["points"]:
         raise SchemeError(
-            f"{mechanism.name} has {mechanism.inputs} input cells here, and {sizes['categories']} answers need "
-            f'{sizes["points"]}; give it more levels or cells, or say mechanism = "auto"'
+            f"{mechanism.name} has {mechanism.inputs} input cells, but {sizes['categories']} answers need "
+            f'{sizes["points"]}; declare more levels or cells, or mechanism = "auto"'
         )

@@ -1,6 +1,6 @@
-"""Arrow's columns, by their own methods: whoever hands one in has pyarrow, and nobody else needs it.
+"""Arrow columns, used through their own methods, so that pyarrow is needed only by callers that pass them.
 
-What an array holds is seen through DLPack, because Arrow's `to_numpy` and numpy's `asarray` load pandas for it.
+Arrays are viewed through DLPack, because Arrow's `to_numpy` and numpy's `asarray` import pandas.
 """
 
 from __future__ import annotations
@@ -14,31 +14,33 @@ from dpcore.errors import InvalidRecord
 
 
 def as_columns(records: Any) -> Any:
-    """Return records whose columns are found by name: a table of Arrow of polars' DataFrame, of DuckDB's relation and the like.
+    """Return records with columns by name: polars DataFrames, DuckDB relations and the like become Arrow tables.
 
-    A mapping, a DataFrame of pandas and a table of Arrow come back as they are.  Raises InvalidRecord without pyarrow.
+    Mappings, pandas DataFrames and Arrow tables are returned unchanged.  Raises InvalidRecord without pyarrow.
     """
     if not hasattr(records, "__arrow_c_stream__") or hasattr(records, "iloc") or hasattr(records, "to_pylist"):
         return records
     try:
         table = import_module("pyarrow").table
     except ImportError:
-        raise InvalidRecord("records of this kind are read by pyarrow, which is not installed; install it") from None
+        raise InvalidRecord(
+            "records: pyarrow is needed to read this type and is not installed; install pyarrow"
+        ) from None
     return table(records)
 
 
 def is_arrow(column: Any) -> bool:
-    """Return whether a column is an array of Arrow's, in one piece or in chunks."""
+    """Return whether a column is an Arrow array, chunked or not."""
     return hasattr(column, "dictionary_encode")
 
 
 def whole(column: Any) -> Any:
-    """Return the array in one piece."""
+    """Return the array as one chunk."""
     if not hasattr(column, "chunks"):
         return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def as_numpy(array: Any) -> np.ndarray:
-    """Return an array of numbers in one piece, without nulls, as numpy sees it; not to be written to."""
+    """Return a read-only numpy view of an array of numbers, in one chunk and without nulls."""
     return np.from_dlpack(array)

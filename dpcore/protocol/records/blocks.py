@@ -1,4 +1,4 @@
-"""People in blocks of 65,536, each of which has streams of randomness of its own."""
+"""Records in blocks of 65,536; each block has its own random streams."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ import numpy as np
 from dpcore._random import Source
 
 BLOCK = 65_536
-_KEPT = 31 << 20  # bytes; glibc learns from none above 32 MiB
+_RETAINED_BYTES = 31 << 20  # glibc adapts its threshold to freed blocks up to 32 MiB
 
 
 def keep_memory() -> None:
-    """Have the C library keep what a block's arrays held for the next block's, twice 31 MiB at most.
+    """Make glibc reuse the memory of one block's arrays for the next block, at most twice 31 MiB.
 
-    It gives back what is large and asks for it again, a page at a time, which takes a quarter of the time of privatizing a
-    block.  glibc counts as large what is larger than any that was given back before: so one is, which nobody wrote to.  Other
-    libraries do as they did.
+    By default glibc returns large allocations to the kernel and requests them again page by page, a quarter of the time to
+    privatize a block.  Its threshold for "large" rises to the size of the largest freed allocation, so an untouched array of
+    that size is allocated and freed.  Other C libraries are not affected.
     """
-    np.empty(_KEPT, dtype=np.uint8)
+    np.empty(_RETAINED_BYTES, dtype=np.uint8)
 
 
 def block_sizes(clients: int) -> list[int]:
-    """Return the sizes of the blocks of so many clients: 65,536 each, the last one the rest."""
+    """Return the sizes of the blocks of `clients` clients: 65,536 each, and the remainder."""
     return [min(BLOCK, clients - start) for start in range(0, clients, BLOCK)]
 
 
 class People(Protocol):
-    """Simulated people, or a table of real ones: `records_block` gives one block's columns."""
+    """Simulated respondents, or a table of real records: `records_block` returns the columns of one block."""
 
     def records_block(self, block: int, size: int, random: Source) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Real records held in memory, as people: a mapping, DataFrame or Arrow table of columns."""
+    """Real records in memory: a mapping, DataFrame or Arrow table of columns."""
 
     columns: Any
 

@@ -1,7 +1,7 @@
-"""People's reports, a block of 65,536 at a time: what their clients would have drawn, from one source.
+"""Reports of many records, in blocks of 65,536, drawn from one source as the clients would draw them.
 
-With a seeded source every block and attribute has a stream of its own, named by (attribute, block), so that the reports do not
-depend on how blocks are shared out among workers.
+A seeded source has a stream for each (attribute, block), so the reports do not depend on the distribution of blocks among
+workers.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ UNITS = 1 << 20  # the stream of the drawn units; attributes have the streams 0,
 def privatize(scheme: Scheme, records: Any, random: Source, first_block: int = 0) -> ReportBatch:
     """Return one report per record, as the records' own clients would have made them.
 
-    records: a mapping or DataFrame of columns, all of one length.  Raises InvalidRecord before anything is drawn, and
-    SchemeError where nobody is asked by the scheme, whose channels are stated.
+    records: a mapping or DataFrame of columns of one length.  Raises InvalidRecord before anything is drawn, and SchemeError
+    if the scheme's channels are stated, because another system makes its reports.
     """
     scheme.check_asked()
     return _privatize(scheme, records, random, first_block)
@@ -59,7 +59,7 @@ def _privatize_block(scheme: Scheme, cells: Mapping[str, np.ndarray], random: So
 def report_blocks(
     scheme: Scheme, people: People, clients: int, random: Source, blocks: range
 ) -> Iterator[tuple[int, ReportBatch]]:
-    """Yield (block, its reports) for a run of whole blocks of the people."""
+    """Yield (block, its reports) for a range of blocks of the respondents."""
     sizes = block_sizes(clients)
     for block in blocks:
         yield block, _privatize(scheme, people.records_block(block, sizes[block], random), random, block)

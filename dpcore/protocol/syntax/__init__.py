@@ -2,7 +2,7 @@
 
 Modules:
     attribute_table: the table of one attribute, read and written
-    attribute_types: attribute types that stand for another, such as boolean
+    attribute_types: attribute types defined by another, such as boolean
     canonical: the text of a scheme, read and written
     fields: numbers and names in schemes and messages
     json_schema: the JSON schema of scheme files

@@ -1,6 +1,6 @@
-"""One attribute's table in the text of a scheme: what its keys say, checked together, and the way back.
+"""One attribute's table in a scheme: reading with checks across keys, and writing.
 
-What a person left out has its default from `keys`, but for a mechanism's integers, which `mechanism_design` computes.
+Missing keys have the defaults of `keys`; `mechanism_design` computes a mechanism's integers.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from dpcore.protocol.domain import bins, joint_attribute, support_points
 from dpcore.protocol.syntax import keys
 from dpcore.protocol.syntax.fields import listed, number, printable
 
-SECOND_DERIVATIVE = "second_derivative"  # the one thing that `assume` says
+SECOND_DERIVATIVE = "second_derivative"  # the only key of `assume`
 NAME = re.compile(r"^[a-z][a-z0-9_]{0,62}$")
 
 
 def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> Attribute:
-    """Return the attribute that a table describes; raises SchemeError, which names it, where it describes none.
+    """Return the attribute that a table describes; raises SchemeError, which names the table, if it is invalid.
 
-    clients: how many are planned for.  functionals: a numeric attribute's where it names none.
+    clients: planned number.  functionals: the default for numeric attributes.
     """
     where = f"attributes.{name}"
     if not isinstance(table, Mapping) or not NAME.fullmatch(name):
-        raise SchemeError(f"{where} must be a table whose name is lower-case letters, digits and _")
+        raise SchemeError(f"{where} must be a table, and its name lower-case letters, digits and _, the first a letter")
     entries = keys.read_attribute(table, f"{where}.")
     try:
         kind = keys.kind_of(table)
         if kind == keys.LATTICE:
             entries |= support_points.read(entries)
-            sizes = support_points.told(entries) | {"clients": clients}
+            sizes = support_points.counts_for_design(entries) | {"clients": clients}
         elif kind == "numeric":
             support_points.check_bounds(entries["lower"], entries["upper"])
             _check_level(entries, table)
@@ -77,22 +77,22 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
 def _check_level(entries: Mapping[str, Any], table: Mapping[str, Any]) -> None:
     if entries["estimator"] != "projection" and ("level_rule" in table or "level" in table):
         raise SchemeError(
-            f'level_rule and level go with estimator = "projection" only, got estimator = "{entries["estimator"]}"'
+            f'level_rule and level need estimator = "projection", got estimator = "{entries["estimator"]}"; remove them'
         )
     if (entries["level_rule"] == "fixed") != (entries["level"] is not None):
-        raise SchemeError('level goes with level_rule = "fixed", and only with it')
+        raise SchemeError('level and level_rule = "fixed" need each other; add the missing one or remove the other')
 
 
 def _assumed(entries: Mapping[str, Any]) -> Fraction | None:
-    """The bound on the root of int f''^2, in the attribute's unit to the power -5/2; None where nothing is assumed."""
+    """The bound on the root of int f''^2, in the attribute's unit to the power -5/2; None without an assumption."""
     table = entries["assume"]
     if table is None:
         return None
     if not isinstance(table, Mapping) or set(table) != {SECOND_DERIVATIVE}:
-        raise SchemeError(f"assume must be {{ {SECOND_DERIVATIVE} = M }}, M a number above 0, got {table!r}")
+        raise SchemeError(f"assume must be {{ {SECOND_DERIVATIVE} = M }}, with M a number above 0, got {table!r}")
     if entries["estimator"] != keys.LOG_SPLINE or entries["missing"] == "category":
         raise SchemeError(
-            f'assume goes with estimator = "{keys.LOG_SPLINE}" and without missing = "category", got estimator = '
+            f'assume needs estimator = "{keys.LOG_SPLINE}" and missing = "refuse", got estimator = '
             f'"{entries["estimator"]}" and missing = "{entries["missing"]}"'
         )
     bound = exact(**{f"assume.{SECOND_DERIVATIVE}": table[SECOND_DERIVATIVE]})
@@ -101,23 +101,23 @@ def _assumed(entries: Mapping[str, Any]) -> Fraction | None:
 
 
 def _intervals(entries: Mapping[str, Any]) -> tuple[str, ...]:
-    """The kinds of interval that numbers have beside the data-driven one, each once."""
+    """The kinds of interval in addition to the data-driven one, without repetition."""
     if entries["intervals"] and entries["missing"] == "category":
         raise SchemeError(
-            'intervals go without missing = "category", whose share is not known; leave one of the two out'
+            'intervals and missing = "category" exclude each other, because the share of nonresponse is unknown; remove one'
         )
     return tuple(dict.fromkeys(entries["intervals"]))
 
 
 def categories_of(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the categories with what was added to them, and their codes and values; raises SchemeError unless they are."""
+    """Return categories (with 'missing' if it is one), codes and values; raises SchemeError if they are invalid."""
     labels, codes, values = tuple(entries["categories"]), entries["codes"], entries.get("values")
     for label in labels:
         printable(categories=label)
     if entries["missing"] == "category" and MISSING not in labels:
         labels += (MISSING,)
     if len(set(labels)) != len(labels) or "" in labels:
-        raise SchemeError(f"categories must differ and be names, got {entries['categories']!r}")
+        raise SchemeError(f"categories must differ and not be empty, got {entries['categories']!r}")
     if not isinstance(codes, Mapping):
         raise SchemeError(f'codes must map a file\'s codes to categories, such as {{ 1 = "urban" }}, got {codes!r}')
     for code, label in codes.items():
@@ -127,35 +127,32 @@ def categories_of(entries: Mapping[str, Any]) -> dict[str, Any]:
         raise SchemeError(f"values must list one number for each of the {len(labels)} categories, got {len(values)}")
     if values is None and entries.get("functionals"):
         raise SchemeError(
-            "functionals of categories need values, one number for each category; give them or leave both out"
+            "functionals of categories need values, one number for each category; add values or remove functionals"
         )
     if entries["outside"] == keys.OTHER and keys.OTHER not in labels:
         raise SchemeError(f'outside = "other" needs a category named "other" among the {len(labels)} categories')
     return {
         "categories": labels,
-        "codes": MappingProxyType(dict(sorted(codes.items()))),  # as in the canonical text
+        "codes": MappingProxyType(dict(sorted(codes.items()))),  # the order of the canonical text
         "values": None if values is None else tuple(map(float, values)),
     }
 
 
-def _mechanism(of: str, entries: Mapping[str, Any], table: Mapping[str, Any], sizes: Mapping[str, int]) -> Mechanism:
-    """The mechanism of a kind of attribute: read where the text is canonical, chosen and designed elsewhere.
-
-    told: of the scheme.
-    """
-    kind = IN_SCHEMES[of].get(entries["mechanism"])
+def _mechanism(
+    attribute_kind: str, entries: Mapping[str, Any], table: Mapping[str, Any], sizes: Mapping[str, int]
+) -> Mechanism:
+    """The mechanism of an attribute, read from a canonical text, otherwise chosen and designed; sizes: as for `design`."""
+    kind = IN_SCHEMES[attribute_kind].get(entries["mechanism"])
     options = [option for option in kind.declared.options if option.name in table] if kind is not None else []
     if "client" not in table:
-        from dpcore.protocol.syntax.mechanism_design import design  # needless where the text is canonical
+        from dpcore.protocol.syntax.mechanism_design import design  # not needed for canonical texts
 
         return design(kind, entries["epsilon"], sizes, {option.name: entries[option.name] for option in options})
     if kind is None:
-        raise SchemeError(
-            "a client table goes with the mechanism that it is of; name that mechanism, or leave the table out"
-        )
+        raise SchemeError("client needs the mechanism that it belongs to; add mechanism = or remove client")
     for option in options:
         if not option.is_kept:
-            raise SchemeError(f"a client table holds what came of {option.name}; remove one of the two")
+            raise SchemeError(f"client already contains the result of {option.name}; remove one of the two")
     mechanism = kind.from_parameters(entries["epsilon"], table["client"])
     if "categorical" in kind.declared.attributes and mechanism.inputs != sizes["categories"]:
         raise SchemeError(
@@ -165,9 +162,9 @@ def _mechanism(of: str, entries: Mapping[str, Any], table: Mapping[str, Any], si
 
 
 def read_functionals(names: list[str], is_canonical: bool) -> tuple[str, ...]:
-    """Return a list of functionals; raises SchemeError where there is none of such a name.
+    """Return the names of functionals; raises SchemeError for an unknown one.
 
-    is_canonical: their names were checked when the text was made; a client does not load what knows them.
+    is_canonical: whether the names were checked before, so that clients do not import `dpcore.functionals`.
     """
     if not is_canonical:
         from dpcore.functionals import parse
@@ -180,7 +177,7 @@ def read_functionals(names: list[str], is_canonical: bool) -> tuple[str, ...]:
 
 
 def write(attribute: Attribute) -> dict[str, Any]:
-    """Return the table of an attribute in the canonical form: a fixed order of keys, exact numbers, every default said."""
+    """Return the table of an attribute in the canonical form: a fixed order of keys, exact numbers, all defaults."""
     a = attribute
     table: dict[str, Any] = {
         "type": a.type,

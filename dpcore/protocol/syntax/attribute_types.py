@@ -1,4 +1,4 @@
-"""Types of attributes that stand for another: a scheme's table, as a person writes it, becomes the table of that other type."""
+"""Attribute types defined by another type: boolean becomes categorical, date and datetime become numeric."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ CODES = dict.fromkeys(_FALSE, CATEGORIES[0]) | dict.fromkeys(_TRUE, CATEGORIES[1
 
 
 def expanded(where: str, table: Any) -> Any:
-    """Return the table of `where`: a boolean as two categories with the codes of files, a date or time as days.
+    """Return the table with its type expanded: a boolean to two categories with codes, a date or time to days.
 
-    Other tables come back as they are.
-
-    Raises SchemeError, which names the table, for an unknown type, and for keys that a type says itself.
+    where: the table's place in the scheme.  Tables of other types are returned unchanged.
+    Raises SchemeError, which names the table, for an unknown type, and for keys that the type sets itself.
     """
     if not isinstance(table, Mapping) or "type" not in table:
         return table
@@ -33,7 +32,9 @@ def expanded(where: str, table: Any) -> Any:
         return table
     for key in ("categories", "outside"):
         if key in table:
-            raise SchemeError(f'{where}.{key} goes with type = "categorical", got type = "{BOOLEAN}"; leave it out')
+            raise SchemeError(
+                f'{where}.{key} needs type = "categorical", got type = "{BOOLEAN}"; remove the key or change the type'
+            )
     codes = table.get("codes", {})
     own = {"type": "categorical"} if where.startswith("attributes.") else {}  # labels have no type
     codes = CODES | dict(codes) if isinstance(codes, Mapping) else codes
@@ -47,7 +48,7 @@ def expanded(where: str, table: Any) -> Any:
 def _date(where: str, table: Mapping[str, Any], unit: str) -> dict[str, Any]:
     for key in ("unit", "values", "bins", "of", "heaps", "assume"):
         if key in table:
-            raise SchemeError(f'{where}.{key} goes with another type, got type = "{table["type"]}"; leave it out')
+            raise SchemeError(f'{where}.{key} is not a key of type = "{table["type"]}"; remove it')
     own: dict[str, Any] = {
         key: dates.bound(f"{where}.{key}", table[key], unit) for key in ("lower", "upper") if key in table
     }
@@ -57,5 +58,7 @@ def _date(where: str, table: Mapping[str, Any], unit: str) -> dict[str, Any]:
         try:
             own["functionals"] = [dates.in_days(str(name), unit) for name in table["functionals"]]
         except ValueError:
-            raise SchemeError(f"{where}.functionals must have {dates.EXAMPLES[unit]}, and one has not") from None
+            raise SchemeError(
+                f"{where}.functionals must contain {dates.EXAMPLES[unit]}, and at least one does not"
+            ) from None
     return {**table, **own, "type": "numeric", "unit": unit}

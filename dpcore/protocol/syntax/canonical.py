@@ -1,7 +1,7 @@
-"""The text of a scheme, read and written; in the canonical form every default is resolved, and mechanisms are integers.
+"""Reading and writing of schemes; the canonical form has all defaults, and mechanisms as integers.
 
-Rules.  Numbers that carry privacy are read as exact fractions.  Unknown keys are refused.  A message names the field, the
-value and what would be accepted; it never shows a record.
+Numbers that determine privacy are read as exact fractions.  Unknown keys are errors.  Messages name the key, the value and the
+accepted values; they never contain a record.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from dpcore.protocol.domain import label, pairs
 from dpcore.protocol.syntax import attribute_table, attribute_types, keys, toml_writer
 
 FORMAT = 1
-DRAWS = 1  # how words become answers: labels of keyed streams, order of draws; another version, another digest
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")  # an attribute's has no dash: it names columns
-SIMULATE = "simulate"  # distributions of dry runs: nothing that clients are told, and no part of the digest
+DRAWS = 1  # version of the rule from random words to answers: labels of streams, order of draws; part of the digest
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")  # an attribute's name has no dash, because it names columns
+SIMULATE = "simulate"  # distributions of dry runs; not sent to clients, and not part of the digest
 _TOP_KEYS = tuple(key.name for key in keys.SCHEME)  # in the order of the canonical text
 
 
 def read(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a Scheme from its TOML, decimals as texts; raises SchemeError for what is not allowed."""
+    """Return the fields of a Scheme from its TOML with decimals as texts; raises SchemeError for invalid ones."""
     if document.get("format", FORMAT) != FORMAT:
         raise SchemeError(f"format must be {FORMAT}, got {document['format']!r}; upgrade ldpflow to read this scheme")
-    # A canonical text without the key is of the first version; one that a person wrote is drawn by this one.
+    # A canonical text without the key has the first version; a written scheme has the current one.
     draws = document.get("draws", 1 if "format" in document else DRAWS)
     if isinstance(draws, bool) or draws != DRAWS:
         raise SchemeError(
-            f"draws must be {DRAWS}, the version of how answers are drawn here, got {draws!r}; read this scheme with an "
-            "ldpflow that draws so, or answers that were paid for would be drawn anew"
+            f"draws must be {DRAWS}, this ldpflow's version of drawing answers, got {draws!r}; use the ldpflow version that "
+            "made the scheme, because memoized answers would change"
         )
     simulate = document.get(SIMULATE, {})
     if not isinstance(simulate, Mapping):
         raise SchemeError(
-            f"{SIMULATE} must have a table for each attribute whose distribution it states, got {simulate!r}"
+            f"{SIMULATE} must be tables, got {simulate!r}; write [{SIMULATE}.NAME] for each attribute to simulate"
         )
     document = {key: value for key, value in document.items() if key != SIMULATE}
     keys.check_known(document, _TOP_KEYS, "the scheme")
@@ -59,7 +59,8 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
     }
     if len({attribute.mechanism.declared.is_asked for attribute in attributes.values()}) > 1:
         raise SchemeError(
-            "attributes must all be stated, or none: one report is made here or elsewhere; write two schemes"
+            "attributes: stated mechanisms cannot be combined with others, because another system makes their reports; "
+            "write two schemes"
         )
     labels = label.read(entries["labels"], attributes)
     _columns_differ({**attributes, **labels})
@@ -75,7 +76,7 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _as_texts(value: Any) -> Any:
-    """A table with its dates as texts, so that it can be written as schemes are."""
+    """A table with its dates as texts, for `toml_writer`."""
     if isinstance(value, Mapping):
         return {key: _as_texts(entry) for key, entry in value.items()}
     if isinstance(value, list):
@@ -84,26 +85,26 @@ def _as_texts(value: Any) -> Any:
 
 
 def check_clients(clients: Any) -> None:
-    """Raise SchemeError unless so many clients can be planned for."""
+    """Raise SchemeError unless `clients` is a valid planned number."""
     keys.value_of(keys.CLIENTS, clients)
 
 
 def _columns_differ(attributes: Mapping[str, Attribute]) -> None:
-    """Raise SchemeError where a column of reports would have two meanings: reports of that shape could not be read."""
+    """Raise SchemeError if two attributes would use one column of report files."""
     for name, attribute in attributes.items():
         if attribute.mechanism.sizes != (1,):
             for taken in (f"{name}_level", f"{name}_values"):
                 if taken in attributes:
                     raise SchemeError(
-                        f"attributes {name} and {taken} cannot be in one scheme, as reports of {name} have a column {taken}; "
-                        "rename one, and say its name in files with column ="
+                        f"attributes {name} and {taken}: report files have a column {taken} for {name}; rename one attribute, "
+                        "and set its name in record files with column ="
                     )
 
 
 def write(scheme: Mapping[str, Any]) -> str:
     """Return the canonical text of a scheme's fields: a fixed order of keys, exact numbers, one spelling."""
     document = {"format": FORMAT, **scheme}
-    if scheme["draws"] == 1:  # schemes from before there was a version keep their digest
+    if scheme["draws"] == 1:  # schemes without the key keep their digest
         del document["draws"]
     document["attributes"] = {
         name: attribute_table.write(attribute) for name, attribute in scheme["attributes"].items()

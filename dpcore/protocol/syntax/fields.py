@@ -1,4 +1,4 @@
-"""How a scheme and its messages write numbers and names."""
+"""The format of numbers and names in schemes and messages."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dpcore.errors import SchemeError
 
 
 def number(value: Fraction) -> str | int:
-    """A whole number as one, any other as the exact text that is read back."""
+    """Return a whole number as an int, any other as its exact fraction."""
     return int(value) if value.denominator == 1 else str(value)
 
 
 def listed(names: tuple[str, ...]) -> str:
-    """The names, or the first ten and how many more there are."""
+    """Return the names, or the first ten and the number of others."""
     more = f" and {len(names) - 10} more" if len(names) > 10 else ""
     return ", ".join(names[:10]) + more
 

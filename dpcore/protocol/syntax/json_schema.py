@@ -1,4 +1,4 @@
-"""The JSON schema of scheme files, made of what keys, mechanisms and functionals declare: editors complete and check by it."""
+"""The JSON schema of scheme files, for editors, built from the declarations of keys, mechanisms and functionals."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from dpcore.protocol.syntax.attribute_types import BOOLEAN, TYPES, UNITS
 _TYPES: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
     int: {"type": "integer"},
-    Fraction: {"type": ["number", "string"]},  # a text is read exactly, as a decimal of TOML is
+    Fraction: {"type": ["number", "string"]},  # a text is read as an exact fraction, like a TOML decimal
     Budget: {"type": ["number", "string"], "exclusiveMinimum": 0},
     dict: {"type": "object"},
 }
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the schema, of draft 7; what keys must be together, and values among themselves, only the reader knows."""
+    """Return the schema, draft 7; it does not cover all dependencies between keys, which `ldpflow scheme` checks."""
     document = _table(keys.SCHEME)
     document["properties"]["attributes"] |= {
         "minProperties": 1,
@@ -48,10 +48,10 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": "http://json-schema.org/draft-07/schema#", "title": "A scheme of ldpflow", **document}
 
 
-_POINTS = {"anyOf": [{"required": ["step"]}, {"required": ["values"]}]}  # which make a number's values few
+_POINTS = {"anyOf": [{"required": ["step"]}, {"required": ["values"]}]}  # which declare support points
 _BINS = {"required": ["type", "bins"]}
 _OF = {"required": ["of"]}
-_APART: dict[str, tuple[str, dict[str, Any]]] = {  # what a table has of one kind, and not of the other of its type
+_APART: dict[str, tuple[str, dict[str, Any]]] = {  # conditions that separate the kinds of one type
     keys.LATTICE: ("numeric", _POINTS | {"not": _OF}),
     keys.BINNED: ("categorical", _BINS),
     keys.PLANE: ("numeric", _OF),
@@ -62,13 +62,13 @@ _APART: dict[str, tuple[str, dict[str, Any]]] = {  # what a table has of one kin
 
 
 def _is(kind: str) -> dict[str, Any]:
-    """Whether a table is of an attribute of a kind, as `keys.kind_of` says."""
+    """The condition that a table is of a kind (`keys.kind_of`)."""
     type_, apart = _APART[kind]
     return {"properties": {"type": {"const": type_}}, "required": ["type"]} | apart
 
 
 def _attribute(kind: str) -> dict[str, Any]:
-    """An attribute of a type: the keys of its default mechanism, those that others have, and what depends on which it is."""
+    """An attribute of a kind: the keys of its default mechanism, and those that depend on the mechanism."""
     mechanism = next(key for key in keys.of_attribute(kind, "") if key.name == "mechanism")
     tables, own = {name: _table(keys.of_attribute(kind, name)) for name in mechanism.choices}, {}
     needed = set.intersection(*(set(table["required"]) for table in tables.values()))
@@ -86,7 +86,7 @@ def _attribute(kind: str) -> dict[str, Any]:
 
 
 def _boolean() -> dict[str, Any]:
-    """A boolean: the keys of categories, but for those that it says itself."""
+    """A boolean: the keys of categories, without those that it sets itself."""
     table = _attribute("categorical")
     for key in ("categories", "outside"):
         del table["properties"][key]
@@ -95,12 +95,12 @@ def _boolean() -> dict[str, Any]:
 
 
 def _date(kind: str) -> dict[str, Any]:
-    """A date or datetime: the keys of a number, but for those that it says itself; bounds are dates of TOML, or texts."""
+    """A date or datetime: the keys of a number, without those that it sets itself; bounds are TOML dates or texts."""
     table = _attribute("numeric")
     for key in ("unit", "assume"):
         del table["properties"][key]
     table["properties"] |= {"lower": {"description": "the first"}, "upper": {"description": "the last"}}
-    table["properties"]["step"] = {"type": "string", "description": 'how far apart they are, such as "1 day"'}
+    table["properties"]["step"] = {"type": "string", "description": 'the distance between values, such as "1 day"'}
     return {"if": {"properties": {"type": {"const": kind}}, "required": ["type"]}, "then": table}
 
 
@@ -120,7 +120,7 @@ def _table(declared: Iterable[Option]) -> dict[str, Any]:
 
 
 def _key(key: Option) -> dict[str, Any]:
-    """One key: its words, its default, and what values it has."""
+    """One key: its description, default and values."""
     default = list(key.default) if isinstance(key.default, tuple) else key.default
     default = float(default) if isinstance(default, Fraction) else default
     schema = {"description": key.words} | ({} if default is None else {"default": default}) | _values(key, key.type)
@@ -136,7 +136,7 @@ def _values(key: Option, kind: Any) -> dict[str, Any]:
 
 
 def _functional() -> dict[str, Any]:
-    """The name of a functional: in full where it takes no arguments, else with as many as it takes."""
+    """The name of a functional, with its number of arguments."""
     alone = [kind.name for kind in KINDS if not kind.example]
     number = {kind: len(fields(kind)) for kind in KINDS if kind.example}  # type: ignore[arg-type]
     patterns = [rf"{kind.name}\({','.join(['[^,()]+'] * many)}\)" for kind, many in number.items()]

@@ -1,6 +1,6 @@
-"""What a scheme may say, declared: each key with its type, range, default and words, and how a table of them is read.
+"""The keys of a scheme, each with type, range, default and description, and the reading of tables.
 
-Mechanisms declare their own options.  Scheme files are read by this, `json_schema` is made of it, and the reference's page.
+Mechanisms declare their own options.  `json_schema` and the page of the reference are generated from these declarations.
 """
 
 from __future__ import annotations
@@ -16,112 +16,124 @@ from dpcore.mechanisms.registry import BY_KIND, BY_TYPE, IN_SCHEMES, options_of
 from dpcore.privacy.budget import INFINITE, UNBOUNDED, Budget
 from dpcore.protocol.syntax.attribute_types import TYPES
 
-AUTO = "auto"  # a categorical attribute's mechanism chosen by `mechanisms.choice`; the canonical scheme names the one it chose
-LOG_LINEAR = "log_linear"  # the estimator of every attribute whose values are points
-LOG_SPLINE = "log_spline"  # the estimator of every density of which silence is an answer
-DISTRIBUTION_FREE = "distribution_free"  # of `intervals`
-OTHER = "other"  # the declared category that `outside = "other"` maps unlisted values to
-CLIENTS = Option("clients", int, least=1, most=10**12, default=100_000, words="how many are planned for")
+AUTO = "auto"  # `mechanisms.choice` chooses the mechanism; the canonical scheme names it
+LOG_LINEAR = "log_linear"  # the estimator on support points
+LOG_SPLINE = "log_spline"  # the estimator of densities with nonresponse
+DISTRIBUTION_FREE = "distribution_free"  # a value of `intervals`
+OTHER = "other"  # the category for unlisted values with `outside = "other"`
+CLIENTS = Option("clients", int, least=1, most=10**12, default=100_000, words="the planned number of clients")
 _FUNCTIONALS = Option("functionals", list[str], fewest=0, words="what to estimate: 'mean', 'quantile(0.5)' and others")
 _NAME = "lower-case letters, digits{} and _, the first a letter"
 
 SCHEME = (
-    Option("format", int, words="of a canonical text; nobody sets it"),
-    Option("draws", int, words="how words become answers, a version; nobody sets it"),
+    Option("format", int, words="the version of canonical texts; set by ldpflow"),
+    Option("draws", int, words="the version of the rule that turns random words into answers; set by ldpflow"),
     Option("name", str, is_needed=True, words=f"the scheme's name: {_NAME.format(', -')}"),
-    Option("description", str, default="", words="what it is about, for people"),
+    Option("description", str, default="", words="a description, for readers"),
     CLIENTS,
-    Option("reporting", str, choices=("all", "one"), default="all", words="all attributes, or one drawn in public"),
+    Option(
+        "reporting",
+        str,
+        choices=("all", "one"),
+        default="all",
+        words="each client reports all attributes, or one that is drawn publicly",
+    ),
     Option(
         "pairs",
         list[list[str]],
         fewest=0,
         default=(),
-        words='two attributes each, whose joint counts are kept, such as [["income", "urban_rural"], ["income", "age"]]',
+        words='pairs of attributes with joint counts, such as [["income", "urban_rural"], ["income", "age"]]',
     ),
     replace(_FUNCTIONALS, default=("mean", "quantile(0.5)")),
     Option(
         "attributes",
         dict,
         is_needed=True,
-        words=f"a table [attributes.NAME] for each question, NAME of {_NAME.format('')}",
+        words=f"a table [attributes.NAME] for each attribute, NAME of {_NAME.format('')}",
     ),
     Option(
-        "labels", dict, default={}, words="a table [labels.NAME] for each thing that is sent in clear, such as a region"
+        "labels", dict, default={}, words="a table [labels.NAME] for each public label of clients, such as a region"
     ),
 )
 _TYPE = Option("type", str, choices=tuple(BY_TYPE), is_needed=True, words=" or ".join(map(repr, TYPES)))
 _SHARED = (
-    Option("column", str, words="its name in files, where that is another"),
+    Option("column", str, words="the column's name in record files; default: the attribute's name"),
     Option(
         "epsilon",
         Budget,
         is_needed=True,
-        words='what a report spends: a number above 0 or "ln 3"; stated may leave it to be found',
+        words='the epsilon of one report: a number above 0 or "ln 3"; optional for stated, which computes it',
     ),
     _FUNCTIONALS,
-    Option("client", dict, words="the mechanism's integers in a canonical text; nobody writes them"),
+    Option("client", dict, words="the mechanism's integers in a canonical text; set by ldpflow"),
 )
-_PROMISED = replace(next(key for key in _SHARED if key.type is Budget), is_needed=False)  # of what is stated of others
-_OF_ONE = ("column", "functionals")  # of an attribute that is one column of numbers, or of categories with numbers
-LATTICE = "lattice"  # the kind of a numeric attribute that says which values there are
-BINNED = "binned"  # and of a categorical one that is of a number's ranges
-CROSSED = "crossed"  # and of one that is of two columns' categories, asked together
-PLANE = "plane"  # and of one that is of two columns' numbers
+_PROMISED = replace(
+    next(key for key in _SHARED if key.type is Budget), is_needed=False
+)  # for channels of other systems
+_OF_ONE = ("column", "functionals")  # keys that joint attributes lack
+LATTICE = "lattice"  # a numeric attribute with support points
+BINNED = "binned"  # a categorical attribute of ranges of a number
+CROSSED = "crossed"  # a joint attribute of two columns' categories
+PLANE = "plane"  # a joint attribute of two columns' numbers
 _OF = Option(
-    "of", list[str], fewest=2, is_needed=True, words="the two columns that one report tells of, such as job and region"
+    "of", list[str], fewest=2, is_needed=True, words="the two columns of a joint attribute, such as job and region"
 )
 _BINS = Option(
-    "bins", list[Fraction], fewest=1, is_needed=True, words="where ranges meet, rising: an edge is in the upper one"
+    "bins",
+    list[Fraction],
+    fewest=1,
+    is_needed=True,
+    words="the edges between ranges, increasing; an edge belongs to the upper range",
 )
 _STEP = Option(
-    "step", Fraction, words="how far apart values are, from lower to upper: 1 of counts, 1000 of rounded incomes"
+    "step", Fraction, words="the distance between values, from lower to upper: 1 for counts, 1000 for rounded incomes"
 )
 _POINTS = Option(
-    "values", list[Fraction], fewest=2, words="the values there are, rising, in place of lower, upper and step"
+    "values", list[Fraction], fewest=2, words="the possible values, increasing, in place of lower, upper and step"
 )
 _HEAPS = Option(
     "heaps",
     list[Fraction],
     fewest=0,
-    words="whose multiples people round to, such as [5, 10]; [] where they do not; found from the reports where it is left out",
+    words="respondents round to multiples of these numbers, such as [5, 10]; [] if not; default: estimated from reports",
 )
-_CODES = Option("codes", dict, default={}, words='what a file says = which category that is, such as { 1 = "urban" }')
-_SILENT = (  # of numbers
-    replace(_CODES, words='what a file says of who gives no answer, such as { -1 = "missing" }'),
+_CODES = Option("codes", dict, default={}, words='codes in record files and their categories, such as { 1 = "urban" }')
+_NONRESPONSE = (  # of numbers
+    replace(_CODES, words='codes for no answer in record files, such as { -1 = "missing" }'),
     Option(
         "missing",
         str,
         choices=("refuse", "category"),
         default="refuse",
-        words="an absent value is refused, or is an answer like the others, whose share is estimated",
+        words="a missing value is an error, or an answer whose share is estimated",
     ),
 )
 _OWN = {
     "numeric": (
-        Option("lower", Fraction, is_needed=True, words="the least value, a number"),
+        Option("lower", Fraction, is_needed=True, words="the smallest value, a number"),
         Option("upper", Fraction, is_needed=True, words="the largest value, a number"),
-        Option("unit", str, default="", words="of the values, as tables and pictures show it"),
+        Option("unit", str, default="", words="the unit of the values, shown in tables and charts"),
         Option(
             "outside",
             str,
             choices=("clip", "refuse"),
             default="clip",
-            words="a value beyond goes to the nearer bound, or is refused",
+            words="a value outside the bounds is moved to the nearer one, or is an error",
         ),
-        *_SILENT,
+        *_NONRESPONSE,
         Option(
             "level_rule",
             str,
             choices=("lepski", "undersmoothed", "fixed"),
             default="lepski",
-            words="how `projection` finds its resolution",
+            words="how the estimator projection chooses its resolution",
         ),
         Option("level", int, most=20, words='the resolution of level_rule = "fixed"'),
         Option(
             "assume",
             dict,
-            words="{ second_derivative = M }: the root of int f''^2 is at most M, and numbers have an interval for that, too",
+            words="{ second_derivative = M }: adds intervals that assume a root of int f''^2 of at most M",
         ),
         Option(
             "intervals",
@@ -129,26 +141,32 @@ _OWN = {
             choices=(DISTRIBUTION_FREE,),
             fewest=0,
             default=(),
-            words='["distribution_free"]: numbers have an interval that holds whatever the law of values, too, which is longer',
+            words='["distribution_free"]: adds intervals that hold for every distribution of the values and are longer',
         ),
     ),
     "categorical": (
-        Option("categories", list[str], fewest=2, is_needed=True, words="the names there are, never taken from data"),
+        Option(
+            "categories",
+            list[str],
+            fewest=2,
+            is_needed=True,
+            words="the names of the categories; they are never taken from data",
+        ),
         _CODES,
-        Option("values", list[Fraction], words="a number for each category, so that functionals are estimated too"),
+        Option("values", list[Fraction], words="a number for each category, for functionals"),
         Option(
             "outside",
             str,
             choices=("refuse", OTHER),
             default="refuse",
-            words='a value that is neither category nor code is refused, or becomes "other", which `categories` must list',
+            words='a value that is neither category nor code is an error, or becomes "other", which categories must list',
         ),
         Option(
             "missing",
             str,
             choices=("refuse", "category"),
             default="refuse",
-            words='an absent value is refused, or becomes the category "missing", which is added',
+            words='a missing value is an error, or becomes the category "missing", which is added',
         ),
     ),
 }
@@ -159,16 +177,16 @@ _OWN[LATTICE] = (
     _STEP,
     _POINTS,
     _HEAPS,
-    *_SILENT,
+    *_NONRESPONSE,
 )
 _OWN[BINNED] = (
     _BINS,
     next(key for key in _OWN["numeric"] if key.name == "unit"),
     replace(
         next(key for key in _OWN["categorical"] if key.name == "values"),
-        words="a number for each range, so that functionals are estimated too",
+        words="a number for each range, for functionals",
     ),
-    *_SILENT,
+    *_NONRESPONSE,
 )
 _OWN[CROSSED] = (
     _OF,
@@ -177,16 +195,16 @@ _OWN[CROSSED] = (
         list[list[str]],
         fewest=2,
         is_needed=True,
-        words="two lists: the names there are in either column, never taken from data",
+        words="two lists: the names of the categories of each column; they are never taken from data",
     ),
-    Option("outside", str, choices=("refuse",), default="refuse", words="a value that is no category is refused"),
+    Option("outside", str, choices=("refuse",), default="refuse", words="a value that is no category is an error"),
     Option("missing", str, choices=("refuse",), default="refuse", words="an absent value is refused"),
 )
 _OWN[PLANE] = (
     _OF,
-    Option("lower", list[Fraction], fewest=2, is_needed=True, words="the least value of either column, two numbers"),
-    Option("upper", list[Fraction], fewest=2, is_needed=True, words="the largest value of either column, two numbers"),
-    Option("units", list[str], fewest=2, default=("", ""), words="of either column, as tables and pictures show it"),
+    Option("lower", list[Fraction], fewest=2, is_needed=True, words="the smallest value of each column, two numbers"),
+    Option("upper", list[Fraction], fewest=2, is_needed=True, words="the largest value of each column, two numbers"),
+    Option("units", list[str], fewest=2, default=("", ""), words="the unit of each column, shown in tables and charts"),
     next(key for key in _OWN["numeric"] if key.name == "outside"),
     Option("missing", str, choices=("refuse",), default="refuse", words="an absent value is refused"),
 )
@@ -203,11 +221,11 @@ _AUTOMATIC = {
 _DEFAULTS[BINNED], _AUTOMATIC[BINNED] = _DEFAULTS["categorical"], _AUTOMATIC["categorical"]
 _AUTOMATIC[CROSSED] = _AUTOMATIC["categorical"]
 _DEFAULTS[PLANE] = "the only mechanism for two numbers"
-_CHOSEN = ("categorical", BINNED, LATTICE, CROSSED)  # whose mechanism is chosen where none is named
+_CHOSEN = ("categorical", BINNED, LATTICE, CROSSED)  # kinds with an automatic choice of the mechanism
 
 
 def kind_of(table: Mapping[str, Any]) -> str:
-    """Return what an attribute's values are: its type, or what its table makes of it: one of `BY_KIND`."""
+    """Return the kind of an attribute's values, a key of `BY_KIND`: its type, refined by the table's other keys."""
     kind = str(read((_TYPE,), table)["type"])
     if _OF.name in table:
         return PLANE if kind == "numeric" else CROSSED
@@ -217,11 +235,11 @@ def kind_of(table: Mapping[str, Any]) -> str:
 
 
 def of_attribute(kind: str, mechanism: str) -> tuple[Option, ...]:
-    """Return the keys of an attribute's table, the mechanism's options among them; kind: as `kind_of` says."""
+    """Return the keys of an attribute's table, including the mechanism's options; kind: see `kind_of`."""
     kinds, named = IN_SCHEMES[kind], _mechanism(kind)
     declared = kinds.get(mechanism, next(iter(kinds.values()))).declared
     estimators = (LOG_LINEAR,) if kind == LATTICE else declared.estimators
-    estimator = Option("estimator", str, choices=estimators, default=estimators[0], words="how reports are read")
+    estimator = Option("estimator", str, choices=estimators, default=estimators[0], words="the estimator")
     shared = [
         key if declared.is_asked or key.type is not Budget else _PROMISED
         for key in _SHARED
@@ -233,40 +251,44 @@ def of_attribute(kind: str, mechanism: str) -> tuple[Option, ...]:
 def _mechanism(kind: str) -> Option:
     names = (*IN_SCHEMES[kind], AUTO) if kind in _AUTOMATIC else tuple(IN_SCHEMES[kind])
     return Option(
-        "mechanism", str, choices=names, default=AUTO if kind in _CHOSEN else names[0], words="how a device answers"
+        "mechanism",
+        str,
+        choices=names,
+        default=AUTO if kind in _CHOSEN else names[0],
+        words="the mechanism that privatizes answers on the device",
     )
 
 
 def read_attribute(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return what a table says of an attribute, by key; raises SchemeError, which names the key, where it may not."""
+    """Return the values of an attribute's table by key; raises SchemeError, which names the key, for an invalid one."""
     read((_TYPE,), table, where)
     kind = kind_of(table)
-    mechanism = read((replace(_mechanism(kind), default=_meant(kind, table)),), table, where)["mechanism"]
+    mechanism = read((replace(_mechanism(kind), default=_default(kind, table)),), table, where)["mechanism"]
     keys, options = of_attribute(kind, mechanism), options_of(kind)
     check_known(table, (*(key.name for key in keys if key.name not in options), *options), where.removesuffix("."))
     for key, owners in options.items():
         if key in table and mechanism not in owners:
             raise SchemeError(
-                f'{where}{key} goes with mechanism = "{owners[0]}", got mechanism = "{mechanism}"; leave it out'
+                f'{where}{key} needs mechanism = "{owners[0]}", got mechanism = "{mechanism}"; remove or change one'
             )
     return read(keys, table, where) | {"mechanism": mechanism}
 
 
 def reason(table: Mapping[str, Any]) -> str:
-    """Why an attribute has its mechanism, where its table, which was read, leaves that open; '' where it names one."""
+    """Return why an attribute has its mechanism, if its table does not name one; otherwise ''."""
     kind, mechanism = kind_of(table), table.get("mechanism")
     if mechanism is not None:
         return _AUTOMATIC[kind] if mechanism == AUTO else ""
-    if _meant(kind, table) == AUTO:
+    if _default(kind, table) == AUTO:
         return _AUTOMATIC[kind]
-    if _meant(kind, table) != next(iter(BY_KIND[kind])):
-        return f"the first mechanism with {', '.join(_telling(kind, table))}"
+    if _default(kind, table) != next(iter(BY_KIND[kind])):
+        return f"the first mechanism with {', '.join(_restricting(kind, table))}"
     return _DEFAULTS[kind]
 
 
-def _meant(kind: str, table: Mapping[str, Any]) -> str:
-    """The mechanism of an attribute that names none: the first that has its options and estimator, else the first of all."""
-    own_keys = _telling(kind, table)
+def _default(kind: str, table: Mapping[str, Any]) -> str:
+    """The default mechanism: the first that has the table's options and estimator, otherwise the first."""
+    own_keys = _restricting(kind, table)
     if kind in _CHOSEN and not {*own_keys} - {"estimator"}:
         return AUTO
     fitting = (
@@ -278,13 +300,13 @@ def _meant(kind: str, table: Mapping[str, Any]) -> str:
     return next(fitting, next(iter(BY_KIND[kind])))
 
 
-def _telling(kind: str, table: Mapping[str, Any]) -> list[str]:
-    """The keys of a table that not every mechanism has, or has with this value."""
+def _restricting(kind: str, table: Mapping[str, Any]) -> list[str]:
+    """The keys of a table that restrict its mechanism."""
     return [key for key in ("estimator", *options_of(kind)) if key in table]
 
 
 def read(keys: Iterable[Option], table: Mapping[str, Any], where: str = "") -> dict[str, Any]:
-    """Return the value of each key, the default of what a table leaves out; `where` stands before a key in messages."""
+    """Return the value of each key, or its default; `where` is the prefix of keys in messages."""
     return {key.name: _read(key, table, where) for key in keys}
 
 
@@ -293,16 +315,16 @@ def _read(key: Option, table: Mapping[str, Any], where: str) -> Any:
         if key.name in table:
             return value_of(key, table[key.name])
         if key.is_needed:
-            raise SchemeError(f"{key.name} is missing; give {key.words}")
+            raise SchemeError(f"{key.name} is missing; add {key.words}")
     except SchemeError as error:
         raise type(error)(f"{where}{error}") from None
     return key.default
 
 
 def value_of(key: Option, value: Any) -> Any:
-    """Return what a key's value is, numbers exact, tables as they are; raises SchemeError, which names it, for no value of its.
+    """Return a key's value, numbers as exact fractions; raises SchemeError, which names the key, for an invalid value.
 
-    Decimals come as texts.
+    value: from TOML with decimals as texts.
     """
     name = key.name
     if get_origin(key.type) is list:
@@ -329,7 +351,7 @@ def value_of(key: Option, value: Any) -> Any:
 
 
 def check_known(table: Mapping[str, Any], accepted: tuple[str, ...], where: str) -> None:
-    """Raise SchemeError where a table has a key that is none of the accepted ones."""
+    """Raise SchemeError if a table has an unknown key."""
     for key in table:
         if key not in accepted:
             raise SchemeError(f"{where} has an unknown key {key!r}; accepted are {', '.join(accepted)}")

@@ -1,6 +1,6 @@
-"""What a person may leave to ldpflow: the mechanism of an attribute, designed as its options say, or chosen.
+"""The design of an attribute's mechanism from its options, and the choice of a mechanism if none is named.
 
-A canonical text holds mechanisms as integers, and a client that reads one does not load this.
+A canonical text contains designed mechanisms as integers, so clients do not import this module.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from dpcore.privacy.budget import Budget
 
 
 def design(kind: Any, budget: Budget | None, sizes: Mapping[str, int], options: Mapping[str, Any]) -> Mechanism:
-    """Return the mechanism of a class as the options say, or the one chosen where there is no class.
+    """Return the mechanism of a class with the options, or a chosen mechanism if `kind` is None.
 
-    budget: None where it is what is found of a stated channel.
-    told: what the scheme says, of categories how many there are; of a number 'clients', how many are planned for, and 'points',
-    for how many there must be room; and 'values', how many there are, where it says that.
+    budget: None if the epsilon is computed from a stated channel.
+    sizes: 'categories', the number of answers; for numbers 'clients' (planned) and 'points' (input cells needed); 'values', the
+    number of support points.
     """
     if kind is not None:
         mechanism: Mechanism = kind.design(budget, **{key: sizes[key] for key in kind.declared.scheme_facts}, **options)
         return mechanism
-    assert budget is not None  # as keys have it of all that is asked
+    assert budget is not None  # `keys` requires an epsilon unless a channel is stated
     if "values" in sizes:
         return choose_for_points(
             budget, points=sizes["values"], clients=sizes["clients"], is_silent=sizes["categories"] > sizes["values"]

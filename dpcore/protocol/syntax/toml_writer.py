@@ -1,7 +1,7 @@
-"""Writes TOML in one spelling: what a scheme's digest is taken of, so that it must never change.
+"""A TOML writer with exactly one spelling per document.  It must never change, because digests are hashes of its output.
 
-Tables of tables, texts, whole numbers, true and false, and lists of these; a list has a line for each entry, and a table in a
-list is one line.  The reader is the standard library's.
+It writes nested tables, texts, whole numbers, booleans and lists of these.  A list has one line per entry, and a table in a
+list is one line.  `tomllib` reads the output.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def dumps(document: Mapping[str, Any]) -> str:
 
 
 def _tables(table: Mapping[str, Any], name: str) -> Iterator[str]:
-    """The table's own entries under its name, then the tables in it; one with tables alone has no name of its own."""
+    """The table's own entries under its name, then nested tables; without own entries it has no header."""
     entries = "".join(f"{_key(k)} = {_value(v, 0)}\n" for k, v in table.items() if not isinstance(v, Mapping))
     tables = {k: v for k, v in table.items() if isinstance(v, Mapping)}
     if entries or (name and not tables):

@@ -169,7 +169,7 @@ def test_what_does_not_go_together_is_refused() -> None:
         ('noise = "discrete_gaussian"', 'noise = "discrete_laplace"', "Laplace noise keeps epsilon"),
         ('noise = "discrete_gaussian"', 'noise = "gaussian"', "noise must be one of"),
         ("degree = 1", 'degree = 1\nallocation = "split"', 'goes with allocation = "sample"'),
-        ("degree = 1\nfinest_level = 3\n", 'mechanism = "dyadic_wave"\n', "goes with mechanism"),
+        ("degree = 1\nfinest_level = 3\n", 'mechanism = "dyadic_wave"\n', "needs mechanism"),
     ):
         with pytest.raises(SchemeError, match=said):
             dp.Scheme.from_toml(TEXT.replace(old, new))

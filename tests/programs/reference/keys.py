@@ -56,7 +56,7 @@ def page() -> str:
         "## An attribute",
         "Its table, `[attributes.NAME]`:",
     ]
-    parts += [_table([*map(_row, common), ("`estimator`", "one of its mechanism's", "how reports are read")])]
+    parts += [_table([*map(_row, common), ("`estimator`", "one of its mechanism's", "the estimator")])]
     for kind, named in ((kind, IN_SCHEMES[kind]) for kind in BY_TYPE):
         own = [_row(key) for key in shared[kind] if key not in common]
         parts += [f"## A {kind} attribute", _table(own), _MECHANISM]

@@ -347,11 +347,11 @@ def refused(schemes: dict[str, Scheme]) -> list[Row]:
     }
     rows += [(f"codes: {what}", "codes", *row) for what, row in domain.items()]
     crossed = {
-        "a column with itself": ({'    "place",\n': '    "job",\n'}, "of must list two columns' names, which differ"),
+        "a column with itself": ({'    "place",\n': '    "job",\n'}, "of must list two different columns"),
         "one column": ({'    "place",\n': ""}, "of must be a list of at least 2"),
-        "three columns": ({'    "place",\n': '    "place",\n    "age",\n'}, "of must list two columns' names"),
-        "a category that has another": ({'        "s",\n': '        "s & e",\n'}, "may not have"),
-        "two categories of a name": ({'        "s",\n': '        "e",\n'}, "must differ and be names"),
+        "three columns": ({'    "place",\n': '    "place",\n    "age",\n'}, "of must list two different columns"),
+        "a category that has another": ({'        "s",\n': '        "s & e",\n'}, "may not contain"),
+        "two categories of a name": ({'        "s",\n': '        "e",\n'}, "must differ and not be empty"),
         "another category": ({'        "s",\n': '        "s",\n        "w",\n'}, "the number of categories"),
         "a column of its own": ({'missing = "refuse"\n': 'missing = "refuse"\ncolumn = "x"\n'}, "unknown key"),
         "an answer that is none": ({'missing = "refuse"': 'missing = "category"'}, "missing must be one of"),
@@ -377,20 +377,28 @@ def refused(schemes: dict[str, Scheme]) -> list[Row]:
     numbers = {
         "one lower bound": ({"    18,\n": ""}, "lower must be a list of at least 2"),
         "the wrong way round": ({"    90,\n": "    9,\n"}, "lower must be below upper"),
-        "a unit too many": ({'    "USD",\n': '    "USD",\n    "EUR",\n'}, "units must list two columns' units"),
+        "a unit too many": ({'    "USD",\n': '    "USD",\n    "EUR",\n'}, "units must list one entry for each column"),
         "a step": ({'outside = "clip"\n': 'outside = "clip"\nstep = 1\n'}, "unknown key"),
     }
     rows += [(f"plane: {what}", "plane", *row) for what, row in numbers.items()]
     label = '[labels.age]\ncategories = ["young", "old"]\n'
     rows.append(
-        ("plane: a column in clear", "plane", {"[attributes.x]\n": f"{label}[attributes.x]\n"}, "age is an attribute")
+        (
+            "plane: a column in clear",
+            "plane",
+            {"[attributes.x]\n": f"{label}[attributes.x]\n"},
+            "age is also an attribute",
+        )
     )
     bounds = {
         "the wrong way round": ({"upper = 1": "upper = -1"}, "lower must be below upper"),
         "a point": ({"upper = 1": "upper = 0"}, "lower must be below upper"),
         "no number": ({"upper = 1": 'upper = "1/0"'}, "upper must be a number"),
         "too far": ({"upper = 1": f"upper = {10**31}"}, "must lie between"),
-        "too near": ({"lower = 0": f"lower = {10**20}", "upper = 1": f"upper = {10**20 + 1}"}, "too close to tell"),
+        "too near": (
+            {"lower = 0": f"lower = {10**20}", "upper = 1": f"upper = {10**20 + 1}"},
+            "too close for floating-point",
+        ),
         "a type of its own": ({'type = "numeric"': 'type = "number"'}, "type must be one of"),
         "a mechanism of its own": ({'"square_wave"\n': '"trust_me"\n'}, "mechanism must be one of"),
         "a mechanism of objects": ({'"square_wave"\n': '"__proto__"\n'}, "mechanism must be one of"),

@@ -33,9 +33,9 @@ export function domainOf(entries, said) {
 
 function boundsOf(entries, said) {
   if (entries.get("estimator") !== "projection" && (said.has("level_rule") || said.has("level"))) {
-    throw new SchemeError('level_rule and level go with estimator = "projection" only');
+    throw new SchemeError('level_rule and level need estimator = "projection"');
   }
-  if ((entries.get("level_rule") === "fixed") !== said.has("level")) throw new SchemeError('level goes with level_rule = "fixed"');
+  if ((entries.get("level_rule") === "fixed") !== said.has("level")) throw new SchemeError('level and level_rule = "fixed" need each other');
   const [missing, codes] = [entries.get("missing"), codesOfSilence(entries)];
   return { ...rangeOf(entries.get("lower"), entries.get("upper")), ...textsOf(entries), missing, codes, categories: silent(missing) };
 }
@@ -53,7 +53,7 @@ function rangeOf(first, last) {
   if (gap[0] <= 0n) throw new SchemeError(`lower must be below upper, got ${first} and ${last}`);
   const width = toDouble(...gap);
   if (width <= FINEST_WIDTH * Math.max(Math.abs(lower), Math.abs(upper))) {
-    throw new SchemeError("lower and upper are too close to tell values apart");
+    throw new SchemeError("lower and upper are too close for floating-point numbers");
   }
   return { lower, upper, width };
 }
@@ -62,20 +62,20 @@ function rangeOf(first, last) {
 function pointsOf(entries) {
   const [step, listed, lower, upper, missing] = ["step", "values", "lower", "upper", "missing"].map((key) => entries.get(key));
   if (listed !== undefined && [step, lower, upper].some((value) => value !== undefined)) {
-    throw new SchemeError("values are all that there are: leave out lower, upper and step, or leave out values");
+    throw new SchemeError("values replace lower, upper and step; remove these three, or remove values");
   }
-  if (listed === undefined && (lower === undefined || upper === undefined)) throw new SchemeError("a step goes from lower to upper; give both");
+  if (listed === undefined && (lower === undefined || upper === undefined)) throw new SchemeError("step needs both lower and upper; add them");
   const points = (listed ?? steps(lower, upper, step)).map((value) => (Array.isArray(value) ? value : rational(value)));
-  if (points.length > MOST_POINTS) throw new SchemeError(`there may be ${MOST_POINTS} values, got ${points.length}`);
-  if (points.some((point, i) => i > 0 && !isBelow(points[i - 1], point))) throw new SchemeError("values must rise, each above the one before");
+  if (points.length > MOST_POINTS) throw new SchemeError(`values: at most ${MOST_POINTS} are possible, got ${points.length}`);
+  if (points.some((point, i) => i > 0 && !isBelow(points[i - 1], point))) throw new SchemeError("values must increase; sort them and remove equal ones");
   const range = rangeOf(...[points[0], points.at(-1)].map((point) => point.join("/")));
   const numbers = points.map((point) => toDouble(...point));
   if ((entries.get("heaps") ?? []).some((heap) => !hasMultiples(points, rational(heap)))) {
-    throw new SchemeError("heaps must be numbers above 0 that have multiples among the values, two at least");
+    throw new SchemeError("heaps must be above 0 and have at least two multiples among the values");
   }
   const codes = codesOfSilence(entries);
   const taken = [...codes].find((code) => numbers.includes(numberIn(code)));
-  if (taken !== undefined) throw new SchemeError(`codes.${taken} is one of the values there are, and cannot mean that there is no answer`);
+  if (taken !== undefined) throw new SchemeError(`codes.${taken} is one of the attribute's values, so it cannot mean no answer`);
   const distance = step === undefined ? undefined : toDouble(...rational(step));
   return { ...range, ...textsOf(entries), missing, codes, points: numbers, step: distance, categories: [...numbers.map(String), ...silent(missing)] };
 }
@@ -88,7 +88,7 @@ function silent(missing) {
 function codesOfSilence(entries) {
   const codes = entries.get("codes") ?? new Map();
   if (!(codes instanceof Map) || [...codes.values()].some((label) => label !== MISSING)) {
-    throw new SchemeError("codes of a number say who gives no answer");
+    throw new SchemeError("codes of a number may only declare nonresponse");
   }
   return new Set(codes.keys());
 }
@@ -97,10 +97,10 @@ function steps(lower, upper, step) {
   const [low, high, by] = [lower, upper, step].map(rational);
   const [top, bottom] = [(high[0] * low[1] - low[0] * high[1]) * by[1], high[1] * low[1] * by[0]];
   if (by[0] <= 0n || top < bottom || top % bottom !== 0n) {
-    throw new SchemeError(`step must be above 0 and go into the range from ${lower} to ${upper} without rest, got ${step}`);
+    throw new SchemeError(`step must be above 0 and divide the range from ${lower} to ${upper} into whole steps, got ${step}`);
   }
   const many = top / bottom;
-  if (many >= BigInt(MOST_POINTS)) throw new SchemeError(`there may be ${MOST_POINTS} values, got ${many + 1n}`);
+  if (many >= BigInt(MOST_POINTS)) throw new SchemeError(`values: at most ${MOST_POINTS} are possible, got ${many + 1n}`);
   return Array.from({ length: Number(many) + 1 }, (_, i) => [low[0] * by[1] + BigInt(i) * by[0] * low[1], low[1] * by[1]]);
 }
 
@@ -116,7 +116,7 @@ function isBelow(one, other) {
 function binsOf(entries) {
   const [missing, values] = ["missing", "values"].map((key) => entries.get(key));
   const bins = entries.get("bins").map((edge, place) => doubleOf(`bins[${place}]`, rational(edge)));
-  if (bins.some((edge, place) => place > 0 && bins[place - 1] >= edge)) throw new SchemeError("bins must rise, each edge above the one before");
+  if (bins.some((edge, place) => place > 0 && bins[place - 1] >= edge)) throw new SchemeError("bins must increase; sort the edges and remove equal ones");
   const between = bins.slice(1).map((edge, place) => `${bins[place]} to below ${edge}`);
   const names = [`below ${bins[0]}`, ...between, `${bins.at(-1)} and above`];
   if (values !== undefined && values.length !== names.length) {
@@ -132,8 +132,8 @@ function togetherIn(entries) {
   const [of, lists, missing, outside] = ["of", "categories", "missing", "outside"].map((key) => entries.get(key));
   checkTwo("of", of);
   checkTwo("categories", lists);
-  if (lists.flat().some((label) => label.includes(AND))) throw new SchemeError(`categories may not have ${JSON.stringify(AND)} in them`);
-  if (lists[0].length * lists[1].length > MOST_TOGETHER) throw new SchemeError(`categories asked together must make at most ${MOST_TOGETHER} pairs`);
+  if (lists.flat().some((label) => label.includes(AND))) throw new SchemeError(`categories may not contain ${JSON.stringify(AND)}`);
+  if (lists[0].length * lists[1].length > MOST_TOGETHER) throw new SchemeError(`categories of a joint attribute must make at most ${MOST_TOGETHER} pairs`);
   const sides = lists.map((categories, i) => {
     const own = categoriesIn(new Map(Object.entries({ categories, missing, outside })));
     return { column: of[i], isNumber: false, ...own };
@@ -156,7 +156,7 @@ function planeIn(entries) {
 function checkTwo(key, list) {
   const ofNames = key === "of";
   if (list.length !== 2 || (ofNames && list[0] === list[1])) {
-    throw new SchemeError(`${key} must list two columns' ${ofNames ? "names, which differ" : key}`);
+    throw new SchemeError(`${key} must list ${ofNames ? "two different columns" : "one entry for each column"}`);
   }
   if (ofNames) list.forEach((column) => printable(key, column));
   return list;
@@ -173,7 +173,7 @@ function categoriesIn(entries) {
   listed.forEach((label) => printable("categories", label));
   const categories = missing === "category" && !listed.includes(MISSING) ? [...listed, MISSING] : listed;
   if (new Set(categories).size < categories.length || categories.includes("")) {
-    throw new SchemeError("categories must differ and be names");
+    throw new SchemeError("categories must differ and not be empty");
   }
   const codes = entries.get("codes") ?? new Map();
   if (!(codes instanceof Map)) throw new SchemeError("codes must map a file's codes to categories");
