@@ -10,6 +10,7 @@ Modules:
     dry_runs: the flow `dry-runs`: simulated rounds; nothing lands
     estimate: the flow `estimate`
     monitoring/: `ldpflow status` and `ldpflow watch`: health, alerts and metrics
+    names: names that are stored on Prefect's server
     publish: the flow `publish`
     round: the flow `round`: the whole round as tasks
     server: the Prefect server behind a key

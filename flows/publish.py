@@ -17,11 +17,11 @@ from dpcore.results.text.phrases import JUDGED
 from dpcore.rounds.project import Project
 from dpcore.rounds.run import Run
 
+from .names import CHECKS_FAILED, CHECKS_FAILED_TAG
 from .settings import NamedRound
 from .tasks.stage import key, run_name, stage, whole
 from .tasks.steps import find
 
-CHECKS_FAILED = "ChecksFailed"  # state of a landed round with a failed check
 _NAMED = 3  # failed checks that a state's message quotes
 
 
@@ -55,13 +55,13 @@ def ended(run: Run, pieces: pages.Pieces) -> Any:
     create_markdown_artifact(pieces.front, key=front, description=pieces.headline)
     failed = "; ".join(pieces.failed[:_NAMED] + ["..."] * (len(pieces.failed) > _NAMED))
     if pieces.failed:
-        _tag_flow_run("checks-failed")
+        _tag_flow_run(CHECKS_FAILED_TAG)
         return Completed(name=CHECKS_FAILED, message=f"{pieces.headline}: {failed}", data=run.folder)
     return Completed(message=pieces.headline, data=run.folder)
 
 
 def _tag_flow_run(tag: str) -> None:
-    """Add a tag to the current flow run, because Prefect shows the state `ChecksFailed` in the green of completed runs."""
+    """Add a tag to the current flow run."""
     if runtime.flow_run.id is not None:
         with get_client(sync_client=True) as client:
             client.update_flow_run(runtime.flow_run.id, tags=[*runtime.flow_run.tags, tag])

@@ -27,12 +27,13 @@ from dpcore.rounds.steps import sequence
 from dpcore.rounds.steps.minimum_clients import reason
 
 from .collect import waiting
+from .names import TAG
 from .publish import ended, show
 from .services import environment, key
 from .settings import RoundSettings
 from .tasks import permitted_folders
 from .tasks.parameters import refusal
-from .tasks.stage import TAG, run_name, whole
+from .tasks.stage import run_name, whole
 from .tasks.steps import Tasks, prepare, turn
 
 

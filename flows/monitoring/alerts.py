@@ -14,8 +14,7 @@ from prefect.client.schemas import filters
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.client.schemas.sorting import FlowRunSort
 
-from ..publish import CHECKS_FAILED
-from ..tasks.stage import TAG
+from ..names import CHECKS_FAILED, TAG
 from .message_queue import Message
 from .status import Line
 

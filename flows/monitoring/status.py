@@ -24,8 +24,9 @@ from dpcore.results.pages import NothingLanded, newest
 from dpcore.rounds.defaults import DEFAULT_DATA, PROJECT, warehouse_of
 from dpcore.rounds.project import Project
 
+from ..names import DAILY, POOL
 from ..services import environment
-from ..services.up import COLLECTOR_PORT, DAILY, HOST, OUTBOX, POOL
+from ..services.up import COLLECTOR_PORT, HOST, OUTBOX
 from .message_queue import Outbox
 from .webhook import URL, Webhook
 

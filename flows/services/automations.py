@@ -15,7 +15,7 @@ from prefect.events.actions import ChangeFlowRunState
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 from prefect.exceptions import ObjectNotFound
 
-from ..tasks.stage import TAG
+from ..names import TAG
 
 HEARTBEAT = 30  # seconds between heartbeats of a run, Prefect's minimum
 SILENCE = 3 * HEARTBEAT  # seconds without a heartbeat after which a run counts as dead

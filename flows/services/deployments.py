@@ -37,9 +37,9 @@ from dpcore.errors import DPCoreError, SchemeError
 from dpcore.rounds.defaults import PROJECT as FILE
 from dpcore.rounds.project import Project, shipped
 
+from ..names import DAILY
 from ..tasks.parameters import OLDER, merged
 from . import automations, key
-from .up import DAILY
 
 _OURS = "ldpflow"
 _STUDIES = Path(__file__).parents[1] / "studies/prefect.yaml"  # in a checkout only

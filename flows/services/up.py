@@ -28,13 +28,12 @@ from dpcore.errors import SchemeError
 from dpcore.rounds.defaults import PROJECT as FILE
 from dpcore.rounds.project import Project
 
+from ..names import POOL
 from ..server import own_origins
 from . import environment
 from .key import CLIENT, SERVER
 
 HOST = "127.0.0.1"
-POOL = "ldpflow-pool"
-DAILY = "daily"  # the deployment of `round` whose schedule the project sets
 OUTBOX = "messages.db"  # messages of `watch`, in PREFECT_HOME
 COLLECTOR_PORT = 8080  # default of `ldpflow serve`
 _PATIENCE = 300  # seconds; a first start creates the database, 20 s on a slow machine, minutes on a busy one

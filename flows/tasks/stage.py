@@ -27,12 +27,12 @@ from dpcore.rounds.defaults import DEFAULT_SCHEME
 from dpcore.rounds.round_names import round_of
 from dpcore.rounds.run import Run
 
+from ..names import TAG
 from .failure_hooks import report_failure
 from .parameters import complete, flat, merged
 from .permitted_folders import guarded
 from .task_runner import task_runner
 
-TAG = "ldpflow"  # of every run; automations select runs by it
 WRITES = (
     1800  # time limit in seconds of tasks that write the warehouse, where they wait for others, ten minutes each time
 )

@@ -91,8 +91,8 @@ def client(harness: None) -> Iterator[SyncPrefectClient]:
 @pytest.fixture
 def only_daily(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of what there is to deploy the daily round alone: the server takes seconds for all of it, once for each test."""
+    from ldpflow_flows.names import DAILY
     from ldpflow_flows.services import deployments
-    from ldpflow_flows.services.up import DAILY
 
     daily = [one for one in deployments._declared() if one["name"] == DAILY]
     monkeypatch.setattr(deployments, "_declared", lambda file=None: [] if file else daily)

@@ -16,8 +16,8 @@ from prefect.exceptions import PrefectHTTPStatusError
 from dpcore.results import pages
 from dpcore.rounds.project import Project, start
 from ldpflow_flows.monitoring import status
+from ldpflow_flows.names import POOL
 from ldpflow_flows.services import deployments
-from ldpflow_flows.services.up import POOL
 from tests.helpers import collectors, warehouses
 from tests.helpers.services import free_port, receiver
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
+from ldpflow_flows.names import TAG
 from ldpflow_flows.services import up
 from ldpflow_flows.services.key import CLIENT, SERVER
-from ldpflow_flows.tasks.stage import TAG
 from tests.helpers import services
 from tests.helpers.services import ask, free_port, receiver, soon
 

@@ -22,9 +22,8 @@ from ldpflow_flows.monitoring import alerts, metrics, status, watch
 from ldpflow_flows.monitoring.message_queue import Message, Outbox
 from ldpflow_flows.monitoring.status import Line
 from ldpflow_flows.monitoring.webhook import URL
-from ldpflow_flows.publish import CHECKS_FAILED
+from ldpflow_flows.names import CHECKS_FAILED, TAG
 from ldpflow_flows.services import deployments
-from ldpflow_flows.tasks.stage import TAG
 from tests.flows.artifacts import shown
 from tests.helpers.services import Sent, check_metrics, free_port, receiver, soon
 

@@ -96,6 +96,7 @@ FLOWS = {  # beside what Prefect loads
     "import ldpflow_flows.services.key": "",
     "import ldpflow_flows.monitoring.message_queue": "",
     "import ldpflow_flows.monitoring": "",
+    "import ldpflow_flows.names": "",
     "import ldpflow_flows.server": "",
     "import ldpflow_flows.services": "",
     "import ldpflow_flows.settings": "",
@@ -104,14 +105,14 @@ FLOWS = {  # beside what Prefect loads
     "import ldpflow_flows.monitoring.webhook": "",
 }
 SLOW_FLOWS = {
-    "import ldpflow_flows.monitoring.alerts": f"{FLOW} dpcore.results.pages",
+    "import ldpflow_flows.monitoring.alerts": "dpcore.results.pages",
     "import ldpflow_flows.dry_runs": f"{FLOW} dpcore.rounds.planning",
     "import ldpflow_flows.audit": f"{FLOW} dpcore.audit",
-    "import ldpflow_flows.services.automations": FLOW,
+    "import ldpflow_flows.services.automations": "",
     "import ldpflow_flows.backfill": f"{FLOW} typer",
     "import ldpflow_flows.cleanup": FLOW,
     "import ldpflow_flows.collect": FLOW,
-    "import ldpflow_flows.services.deployments": FLOW,
+    "import ldpflow_flows.services.deployments": "",
     "import ldpflow_flows.estimate": FLOW,
     "import ldpflow_flows.tasks.permitted_folders": "numpy pandas pyarrow",
     "import ldpflow_flows.tasks.failure_hooks": FLOW,
@@ -123,7 +124,7 @@ SLOW_FLOWS = {
     "import ldpflow_flows.monitoring.status": "dpcore.results.pages",
     "import ldpflow_flows.tasks.steps": FLOW,
     "import ldpflow_flows.studies": f"{FLOW} dpcore.laboratory dpcore.audit dpcore.rounds.planning scipy.special",
-    "import ldpflow_flows.monitoring.watch": f"{FLOW} dpcore.results.pages",
+    "import ldpflow_flows.monitoring.watch": "dpcore.results.pages jinja2",
     "import ldpflow_flows.studies.settings": f"{FLOW} dpcore.laboratory dpcore.audit dpcore.rounds.planning scipy.special",
 }
 TABLE = (  # what is done, what that loads, what all of it has before, and which tests they are

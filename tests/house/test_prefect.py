@@ -11,7 +11,7 @@ import yaml
 from prefect import Flow
 from prefect.client.schemas.schedules import CronSchedule
 
-from ldpflow_flows.services.up import POOL
+from ldpflow_flows.names import POOL
 from tests.helpers.flow_cases import FLOWS
 
 pytestmark = pytest.mark.flows
