@@ -57,7 +57,7 @@ def test_the_settings_are_those_of_this_machine_and_the_operators_go_before(monk
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "http://127.0.0.1:4711,http://localhost:4711",
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
         "PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "5",
-        "PREFECT_WORKER_QUERY_SECONDS": "2",
+        "PREFECT_WORKER_QUERY_SECONDS": "5",
         "PREFECT_LOGGING_LEVEL": "WARNING",
         "PREFECT_API_URL": "http://127.0.0.1:4711/api",
         "PREFECT_UI_URL": "http://127.0.0.1:4711",

@@ -68,7 +68,7 @@ def _warner(k: int, prob: Fraction) -> Law:
 
 
 def _crosswise(k: int, share: Fraction) -> Law:
-    """Reports whether the answers to two questions are the same; the other is yes with a known `share` [YuTianTang2008].
+    """Reports whether the answers to two questions are the same; the other is yes with a known `share` [Yu2008].
 
     Outputs: the same, different.
     """
@@ -76,7 +76,7 @@ def _crosswise(k: int, share: Fraction) -> Law:
 
 
 def _triangular(k: int, share: Fraction) -> Law:
-    """Reports whether either answer is yes; the other question's is with a known `share` [YuTianTang2008].
+    """Reports whether either answer is yes; the other question's is with a known `share` [Yu2008].
 
     Outputs: at least one yes, twice no.
     """
