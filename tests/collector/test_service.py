@@ -531,7 +531,7 @@ def test_what_is_written_is_sent_at_once(host: str) -> None:
 
 def test_a_wording_of_odds_that_cannot_be_told_is_refused(subtests: pytest.Subtests) -> None:
     for told, why in [
-        ({"language": "fr"}, "en, de, es or a TOML file"),
+        ({"language": "fr"}, "en, de, es, or a .toml file"),
         ({"language": 1}, "must be a text"),
         ({"rounds": "12"}, "whole number"),
         ({"rounds": 0}, "rounds must lie"),

@@ -62,7 +62,7 @@ def test_a_folder_without_the_file_is_no_project(tmp_path: Path) -> None:
         ('scheme = "a.toml"\nschedule = "daily"', "schedule must be in cron syntax"),
         ('scheme = "a.toml"\ntime_zone = "Berlin"', "time_zone must be a name such as"),
         ('scheme = "a.toml"\ntime_zone = "../etc"', "time_zone must be a name such as"),
-        ('scheme = "a.toml"\nlanguage = "fr"', "language must be one of en, de, es or a TOML file"),
+        ('scheme = "a.toml"\nlanguage = "fr"', "language must be one of en, de, es, or a .toml file"),
         ('scheme = "a.toml"\nnotify_as = "mail"', "notify_as must be one of json, slack, teams, got 'mail'"),
         ('scheme = "a.toml"\nmetrics_port = 65536', "metrics_port must be a port between 1 and 65535, got 65536"),
         ('scheme = "a.toml"\nport = 0', "port must be a port between 1 and 65535, got 0"),

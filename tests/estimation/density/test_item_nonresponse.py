@@ -157,7 +157,7 @@ def test_what_could_not_be_read_is_refused_in_one_line(subtests: pytest.Subtests
         ("degree = 2\n", "needs mechanism = dyadic_wave or square_wave, got wavelet_laplace"),
         ('estimator = "ems"\n', 'estimator = "log_spline", got "ems"'),
         ('mechanism = "square_wave"\ncells = 4\n', "needs 8 input cells"),
-        ('codes = { 9 = "none" }\n', "who gives no answer"),
+        ('codes = { 9 = "none" }\n', "may only declare nonresponse"),
     ]:
         with subtests.test(more=more, words=words):
             with pytest.raises(SchemeError) as refused:

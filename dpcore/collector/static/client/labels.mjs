@@ -28,7 +28,7 @@ export function checkLabels(labels, attributes) {
   const asked = new Set([...attributes.values()].flatMap(({ name, column, sides }) => [name, ...(sides ?? [{ column }]).map((side) => side.column)]));
   for (const { name, column } of labels.values()) {
     const taken = [name, column].find((one) => asked.has(one));
-    if (taken !== undefined) throw new SchemeError(`labels.${name}: ${taken} is an attribute, which a label would send in clear`);
+    if (taken !== undefined) throw new SchemeError(`labels.${name}: ${taken} is also an attribute, which a label would leave unprotected; remove one`);
   }
   if (labels.has(WEIGHTED) || attributes.has(WEIGHTED)) throw new SchemeError(`${WEIGHTED} is the name of weighted estimates`);
   const cells = [...labels.values()].reduce((product, { mechanism }) => product * mechanism.inputs, 1);

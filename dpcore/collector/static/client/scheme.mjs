@@ -79,7 +79,9 @@ function checkColumns(attributes) {
   for (const { name, mechanism } of attributes.values()) {
     const taken = [`${name}_level`, `${name}_values`].find((column) => attributes.has(column));
     const isPlain = mechanism.levels === 1 && mechanism.ranges(0).length === 1;
-    if (taken && !isPlain) throw new SchemeError(`attributes ${name} and ${taken} cannot be in one scheme`);
+    if (taken && !isPlain) {
+      throw new SchemeError(`attributes ${name} and ${taken}: report files have a column ${taken} for ${name}; rename one attribute`);
+    }
   }
 }
 
