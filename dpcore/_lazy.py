@@ -7,16 +7,17 @@ from importlib import import_module
 from typing import Any
 
 
-def lazy(package: str, exports: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """Return the function `__getattr__` of a package.
+def lazy(package: str, exports: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], Any], list[str]]:
+    """Return the function `__getattr__` of a package, and its names for `__all__`.
 
     exports: module inside the package -> its names.  No name may be that of a module of the package, which would hide it.
     """
-    modules = {name: module for module, names in exports.items() for name in names}
+    modules = {name: module for module, exported in exports.items() for name in exported}
+    names = sorted(modules)
 
     def get(name: str) -> Any:
         if name not in modules:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {', '.join(sorted(modules))}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {', '.join(names)}")
         return getattr(import_module(f"{package}.{modules[name]}"), name)
 
-    return get
+    return get, names

@@ -83,7 +83,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         print(
-            "ldpflow: interrupted; nothing has landed, and a run with the same seed continues from the finished shards",
+            "ldpflow: interrupted; a landed round stays, and a run with the same seed continues from the finished shards",
             file=sys.stderr,
         )
         return 130

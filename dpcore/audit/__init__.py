@@ -38,8 +38,7 @@ _EXPORTS = {
     ),
     "full_audit": ("measure",),
 }
-__all__ = sorted(name for names in _EXPORTS.values() for name in names)
-__getattr__ = lazy(__name__, _EXPORTS)
+__getattr__, __all__ = lazy(__name__, _EXPORTS)
 
 if TYPE_CHECKING:
     from dpcore.audit.certificate import at_most, averaged, check_rows, to_json, to_markdown

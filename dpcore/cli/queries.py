@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from decimal import Decimal
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ import typer
 from dpcore.cli.options import DataOption, LanguageOption, WarehouseOption, file_of
 from dpcore.cli.printing import progress, show_rows
 from dpcore.cli.round_summary import print_pictures
+from dpcore.errors import WarehouseError
 from dpcore.rounds.defaults import DEFAULT_DATA
 
 
@@ -33,19 +35,25 @@ def query(
         raise typer.BadParameter(f"format must be table, csv or json, got {format_!r}")
     columns, rows = ask(file_of(warehouse, data), sql)
     if format_ == "csv":
-        csv.writer(sys.stdout, lineterminator="\n").writerows([columns, *(map(_without_nan, row) for row in rows)])
+        lines = ([None if value != value else value for value in row] for row in rows)  # a NaN is an empty field
+        csv.writer(sys.stdout, lineterminator="\n").writerows([columns, *lines])
     elif format_ == "json":
-        print(
-            json.dumps(
-                [dict(zip(columns, map(_without_nan, row), strict=True)) for row in rows], default=_text, indent=1
+        if len(set(columns)) < len(columns):
+            raise WarehouseError(
+                f"query: json needs different column names, got {', '.join(columns)}; name them with as"
             )
-        )
+        print(json.dumps([_finite(dict(zip(columns, row, strict=True))) for row in rows], default=_text, indent=1))
     else:
         show_rows(columns, rows)
 
 
-def _without_nan(value: Any) -> Any:
-    return None if value != value or value in (float("inf"), -float("inf")) else value
+def _finite(value: Any) -> Any:
+    """The value with null for NaN and the infinities, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float | Decimal) and not isfinite(value) else value
 
 
 def _text(value: Any) -> str | float:

@@ -70,16 +70,17 @@ def estimated(
 ) -> FunctionalEstimate:
     """Return a functional with its interval: value, standard error, low and high.  kind: by default the functional's own."""
     value, error, low, high = map(float, interval)
-    numbers: dict[str, Any] = {
-        "value": value,
-        "standard_error": error,
-        "low": low,
-        "high": high,
-        "plug_in": plug_in,
+    return FunctionalEstimate(
+        functional=str(functional),
+        value=value,
+        standard_error=error,
+        low=low,
+        high=high,
+        confidence=confidence,
+        plug_in=plug_in,
+        kind=kind or functional.kind,
         **more,
-    }
-    kind = kind or functional.kind
-    return FunctionalEstimate(functional=str(functional), kind=kind, confidence=confidence, **numbers)
+    )
 
 
 def refused(

@@ -65,8 +65,7 @@ _EXPORTS = {
     "ledger_file": ("FileStore",),
     "parquet_aggregates": ("read_aggregate", "write_aggregate"),
 }
-__all__ = sorted(name for names in _EXPORTS.values() for name in names)
-__getattr__ = lazy(__name__, _EXPORTS)
+__getattr__, __all__ = lazy(__name__, _EXPORTS)
 
 if TYPE_CHECKING:
     from dpcore.wire.arrow_stream import (

@@ -34,7 +34,7 @@ from .message_queue import Outbox
 from .status import Line
 from .webhook import URL, Webhook
 
-# Seconds between checks of runs, and of everything else.  A check costs the server and this process .05 s of processor time.
+# Seconds between checks of runs, and of everything else.  A check costs server and process together 5 ms of processor time.
 _LOOKS, _LOOKS_AROUND = 10.0, 30.0
 _UNWELL = 60.0  # seconds that a problem must last before it is reported: a restart takes less
 _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 900.0  # seconds before a message is sent again

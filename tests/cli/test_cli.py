@@ -149,6 +149,22 @@ def test_running_twice_lands_once(ran: Path) -> None:
     assert json.loads(done.stdout) == [{"n": 1, "state": "landed"}]
 
 
+def test_query_writes_values_that_its_format_has_no_word_for(ran: Path) -> None:
+    sql = "select 'inf'::double as a, 'nan'::double as b, [1.5, 'nan'::double] as c, {'x': '-inf'::double} as d"
+    csv = ldpflow("query", sql, "--format", "csv", at=ran)
+    assert csv.stdout.splitlines() == ["a,b,c,d", "inf,,\"[1.5, nan]\",{'x': -inf}"]
+    done = ldpflow("query", sql, "--format", "json", at=ran)
+    assert json.loads(done.stdout) == [{"a": None, "b": None, "c": [1.5, None], "d": {"x": None}}]
+
+
+def test_query_of_two_columns_of_a_name_keeps_both_and_json_refuses_them(ran: Path) -> None:
+    sql = "select now() as a, 1 as a"
+    csv = ldpflow("query", sql, "--format", "csv", at=ran).stdout.splitlines()
+    assert csv[0] == "a,a"
+    assert csv[1].endswith(",1")
+    one_line(ldpflow("query", sql, "--format", "json", at=ran), ["different column names, got a, a"])
+
+
 def test_no_table_holds_a_record(ran: Path) -> None:
     wide = ldpflow("query", "from runs", at=ran).stdout.splitlines()
     assert wide[0] == "row 1"

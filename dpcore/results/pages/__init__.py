@@ -36,8 +36,7 @@ _EXPORTS = {
     "round": ("publish",),
     "template": ("plain",),
 }
-__all__ = sorted(name for names in _EXPORTS.values() for name in names)
-__getattr__ = lazy(__name__, _EXPORTS)
+__getattr__, __all__ = lazy(__name__, _EXPORTS)
 
 if TYPE_CHECKING:
     from dpcore.results.pages.cells import fitted

@@ -43,7 +43,7 @@ class Newest:
 def newest(path: str | Path) -> Newest:
     """Return the newest landed round; raises NothingLanded if there is none.
 
-    It is read without a frame or a picture, because `ldpflow watch` asks for it every 20 seconds.
+    It is read without a frame or a picture, because `ldpflow watch` asks for it every 30 seconds.
     """
     runs = _records(path, read_query("newest").sql)
     if not runs:

@@ -75,8 +75,7 @@ _EXPORTS = {
     ),
     "row_counts": ("counting",),
 }
-__all__ = sorted(name for names in _EXPORTS.values() for name in names)
-__getattr__ = lazy(__name__, _EXPORTS)
+__getattr__, __all__ = lazy(__name__, _EXPORTS)
 
 if TYPE_CHECKING:
     from dpcore.results.warehouse.connection import Locked, bring_up_to_date, open_for_reading, open_for_writing

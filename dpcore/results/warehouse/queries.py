@@ -43,8 +43,8 @@ def rows(path: str | Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     with open_published(path) as connection:
         relation = _relation(connection, sql)
         if "TIMESTAMP WITH TIME ZONE" in map(str, relation.types):  # DuckDB converts it by pytz, which may be missing
-            columns = relation.to_arrow_table().to_pydict()
-            return list(relation.columns), list(zip(*columns.values(), strict=True))
+            columns = [column.to_pylist() for column in relation.to_arrow_table().columns]
+            return list(relation.columns), list(zip(*columns, strict=True))
         return list(relation.columns), relation.fetchall()
 
 
