@@ -6,6 +6,7 @@ the file, such as the checkout, is not a project: there the defaults are the shi
 
 from __future__ import annotations
 
+import ipaddress
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,6 +41,7 @@ _OWN = {
     "notify": str,
     "notify_as": str,
     "metrics_port": int,
+    "host": str,
     "port": int,
     "folders": list,
     "language": str,
@@ -56,8 +58,8 @@ class Project:
 
     options: option of its rounds -> value.  schedule: of the daily round, in cron syntax; '' for never.  time_zone: of the
     schedule.  notify: URL of a webhook; notify_as: format of its messages, one of SHAPES.  metrics_port: for Prometheus.
-    port: of the Prefect server.  folders: additional folders that runs may use.  language: of the descriptions of odds.
-    collector: options of `ldpflow serve`.
+    host, port: where the Prefect server listens.  folders: additional folders that runs may use.  language: of the
+    descriptions of odds.  collector: options of `ldpflow serve`.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -66,6 +68,7 @@ class Project:
     notify: str | None = None
     notify_as: str | None = None
     metrics_port: int | None = None
+    host: str | None = None
     port: int | None = None
     folders: Sequence[str] = ()
     language: str | None = None
@@ -103,6 +106,10 @@ class Project:
             raise SchemeError(f"{FILE}: notify must be a URL that begins with http:// or https://")  # the URL is secret
         if self.notify_as is not None and self.notify_as not in SHAPES:
             raise SchemeError(f"{FILE}: notify_as must be one of {', '.join(SHAPES)}, got {self.notify_as!r}")
+        if self.host is not None and not _is_host(self.host):
+            raise SchemeError(
+                f'{FILE}: host must be an IPv4 address of this machine, such as "127.0.0.1", got {self.host!r}'
+            )
         for name, value in (("port", self.port), ("metrics_port", self.metrics_port)):
             if value is not None and not 0 < value < 1 << 16:
                 raise SchemeError(f"{FILE}: {name} must be a port between 1 and 65535, got {value}")
@@ -173,6 +180,15 @@ class Project:
             | dict.fromkeys(others, places)
             | {"publish": places | language, "scheme": language}
         )
+
+
+def _is_host(text: str) -> bool:
+    """Whether this is an IPv4 address that a machine can have, or 0.0.0.0, which means all of its addresses."""
+    try:
+        address = ipaddress.IPv4Address(text)
+    except ValueError:
+        return False
+    return not address.is_multicast and (address.is_unspecified or not address.is_reserved)
 
 
 def start(folder: Path, draft: str | None = None) -> list[Path]:

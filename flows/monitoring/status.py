@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import httpx
@@ -91,7 +92,7 @@ def settle(project: Project | None) -> None:
 
 def address(project: Project | None = None) -> str:
     """Return the API address of the server that `ldpflow up` starts."""
-    return f"http://{HOST}:{environment.port(project)}/api"
+    return f"http://{environment.reached_at(environment.host(project))}:{environment.port(project)}/api"
 
 
 def ui() -> str:
@@ -152,7 +153,7 @@ def _unasked(error: Exception) -> str:
 
 def _starting() -> str:
     """The command that starts a worker: all services here, or only the worker for a server of one's own."""
-    is_ours = (os.environ.get("PREFECT_API_URL") or address()).startswith(f"http://{HOST}:")
+    is_ours = environment.is_here(urlsplit(os.environ.get("PREFECT_API_URL") or address()).hostname or "")
     return "ldpflow up" if is_ours else f"prefect worker start --pool {POOL}"
 
 

@@ -5,11 +5,15 @@ Variables of the operator take precedence.  Prefect is imported only if needed: 
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import socket
 from pathlib import Path
 
 from dpcore.rounds.project import Project
 
+HOST = "127.0.0.1"  # where the server listens, unless the project names another address
+EVERYWHERE = "0.0.0.0"  # all addresses of this machine
 FOLDERS = "LDPFLOW_FOLDERS"  # folders that runs may use, see `permitted_folders`
 _SERVER = {
     "DO_NOT_TRACK": "1",
@@ -23,6 +27,30 @@ _SERVER = {
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_READ_BATCH_SIZE": "100",
     "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,orphans",  # logs and artifacts of runs that `cleanup` deletes
 }
+
+
+def host(project: Project | None) -> str:
+    """Return the address at which this folder's server listens.
+
+    A variable does not change it: PREFECT_SERVER_API_HOST may be that of another server, in the operator's own profile.
+    """
+    return (project.host if project is not None else None) or HOST
+
+
+def reached_at(host: str) -> str:
+    """Return the address at which programs on this machine reach what listens at `host`."""
+    return HOST if host == EVERYWHERE else host
+
+
+def is_here(host: str) -> bool:
+    """Whether this is an address of this machine; False for a name."""
+    with socket.socket() as probe:
+        try:
+            ipaddress.IPv4Address(host)
+            probe.bind((host, 0))
+        except (ValueError, OSError):
+            return False
+    return True
 
 
 def port(project: Project | None) -> str:

@@ -18,10 +18,11 @@ from urllib.parse import urlsplit
 
 from dpcore.errors import DPCoreError
 
+from . import environment
+
 SERVER, CLIENT = "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_AUTH_STRING"
 URL = "PREFECT_API_URL"
 _USER = "ldpflow"
-_HERE = "http://127.0.0.1"  # how the address of this folder's server begins
 
 
 def main(arguments: Sequence[str] = ()) -> int:
@@ -68,7 +69,7 @@ def announce(url: str | None) -> None:
     """
     with _locked_profiles() as path:
         name, settings = _profile()
-        is_ours = urlsplit(settings.get(URL, _HERE)).hostname == urlsplit(_HERE).hostname
+        is_ours = URL not in settings or environment.is_here(urlsplit(settings[URL]).hostname or "")
         addresses = {URL: url} if is_ours else {}
         _keep(path, name, {**addresses, "PREFECT_SERVER_EPHEMERAL_ENABLED": "false"})
 

@@ -1,8 +1,8 @@
 """`ldpflow up`: a Prefect server, a worker, the project's collector and the schedule, on this machine, until Ctrl-C.
 
-The server listens on 127.0.0.1 only, asks for a key that its first start creates (`key.py`), and rejects pages of other
-origins (`server.py`).  `port` in ldpflow.toml, or PREFECT_SERVER_API_PORT, replaces the port 4200; Prefect's own commands in
-this folder find it in their profile.  A server or worker that stops is restarted.  Their output is in `server.log` and
+The server asks for a key that its first start creates (`key.py`), and rejects pages of other origins (`server.py`).  `host` in
+ldpflow.toml replaces the address 127.0.0.1, and `port`, or PREFECT_SERVER_API_PORT, the port 4200; Prefect's own commands in
+this folder find them in their profile.  A server or worker that stops is restarted.  Their output is in `server.log` and
 `worker.log` of PREFECT_HOME, by default .prefect, a folder that only its owner can read.
 """
 
@@ -33,7 +33,7 @@ from ..server import own_origins
 from . import environment
 from .key import CLIENT, SERVER
 
-HOST = "127.0.0.1"
+HOST = environment.HOST  # of everything but the server, which a project may put elsewhere
 OUTBOX = "messages.db"  # messages of `watch`, in PREFECT_HOME
 COLLECTOR_PORT = 8080  # default of `ldpflow serve`
 _PATIENCE = 300  # seconds; a first start creates the database, 20 s on a slow machine, minutes on a busy one
@@ -67,8 +67,9 @@ def main() -> int:
         signal.signal(number, signal.default_int_handler)
     try:
         project = Project.read()
-        port = environment.port(project)
-        _check_free(port, "PREFECT_SERVER_API_PORT" if project is None else f"port in {FILE}")
+        host, port = environment.host(project), environment.port(project)
+        _check_host(host)
+        _check_free(port, "PREFECT_SERVER_API_PORT" if project is None else f"port in {FILE}", host)
         if project is not None:
             _check(project)
         variables = environment_of(port, project)
@@ -77,8 +78,8 @@ def main() -> int:
         variables |= {SERVER: key, CLIENT: key}
         with ExitStack() as stack:
             server = stack.enter_context(_Service("server", "ldpflow_flows.server", variables))
-            print(f"starting the server on {HOST}:{port} ...", flush=True)
-            _wait_until_healthy(port, server)
+            print(f"starting the server on {host}:{port} ...", flush=True)
+            _wait_until_healthy(variables["PREFECT_API_URL"], server)
             stack.callback(_python, f"{__package__}.key --withdraw", variables)
             _python(f"{__package__}.deployments --announce", variables)
             services = [server]
@@ -109,7 +110,11 @@ def environment_of(port: str, project: Project | None = None) -> dict[str, str]:
 
     The port is passed in the environment: with the option `--port` the UI uses the default port and stays blank.
     """
-    seen = os.environ.get("PREFECT_UI_URL") or f"http://{HOST}:{port}"
+    host = environment.host(project)
+    here = f"http://{environment.reached_at(host)}:{port}"
+    seen = os.environ.get("PREFECT_UI_URL") or here
+    # Of all addresses, the UI's pages ask the one at which users see them.
+    pages = {"PREFECT_UI_API_URL": f"{seen.rstrip('/')}/api"} if host == environment.EVERYWHERE else {}
     own = {
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": ",".join(own_origins(port, seen)),
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # seconds; as flows/services/automations.py expects
@@ -117,10 +122,10 @@ def environment_of(port: str, project: Project | None = None) -> dict[str, str]:
         "PREFECT_WORKER_QUERY_SECONDS": "5",  # a run that somebody starts begins within 5 s; the default is 10
         "PREFECT_LOGGING_LEVEL": "WARNING",  # on this terminal; prefect.yaml sets INFO for the logs of runs in the UI
     }
-    return environment.here(**own) | {
-        "PREFECT_API_URL": f"http://{HOST}:{port}/api",
+    return environment.here(**own, **pages) | {
+        "PREFECT_API_URL": f"{here}/api",
         "PREFECT_UI_URL": seen,
-        "PREFECT_SERVER_API_HOST": HOST,
+        "PREFECT_SERVER_API_HOST": host,
         "PREFECT_SERVER_API_PORT": port,
     }
 
@@ -172,12 +177,20 @@ def _keep_to_owner(home: Path) -> None:
         raise UpError(f"PREFECT_HOME must be a folder of your own, got {home}: {error.strerror}") from error
 
 
-def _check_free(port: str, name: str) -> None:
+def _check_host(host: str) -> None:
+    """Refuse an address that is not this machine's, and all of its addresses if users are not told which one to open."""
+    if host == environment.EVERYWHERE and not os.environ.get("PREFECT_UI_URL"):
+        raise UpError(f"host {host} needs PREFECT_UI_URL, the address that users open; other names are refused")
+    if not environment.is_here(host):
+        raise UpError(f"host in {FILE} must be an address of this machine, got {host}")
+
+
+def _check_free(port: str, name: str, host: str = HOST) -> None:
     """Refuse a port in use: another server would pass our health check.  name: the setting."""
     if not port.isdigit() or not 0 < int(port) < 65_536:
         raise UpError(f"{name} must be a port between 1 and 65535, got {port!r}")
     with socket.socket() as probe:
-        if probe.connect_ex((HOST, int(port))) == 0:
+        if probe.connect_ex((environment.reached_at(host), int(port))) == 0:
             raise UpError(f"port {port} is in use; stop the program that uses it, or set {name} to another port")
 
 
@@ -287,10 +300,10 @@ def _python(command: str, environment: Mapping[str, str]) -> str:
     return done.stdout.strip()
 
 
-def _wait_until_healthy(port: str, server: _Service) -> None:
+def _wait_until_healthy(api: str, server: _Service) -> None:
     def is_healthy() -> bool:
         try:
-            with urlopen(f"http://{HOST}:{port}/api/health", timeout=2) as answer:
+            with urlopen(f"{api}/health", timeout=2) as answer:
                 return bool(answer.status == 200)
         except (URLError, OSError):
             return False

@@ -40,7 +40,7 @@ def kept(profiles: Path) -> dict[str, dict[str, str]]:
 def test_the_address_is_in_the_profile_while_the_server_is_up(profiles: Path) -> None:
     """Beside the key; afterwards Prefect's commands find no server, and may not start one."""
     made = key.ensure()
-    for url in ("http://127.0.0.1:4300/api", None):
+    for url in ("http://127.0.0.1:4300/api", "http://127.0.0.2:4300/api", None):
         if url is None:
             assert key.main(["--withdraw"]) == 0
         else:

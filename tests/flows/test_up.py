@@ -71,7 +71,45 @@ def test_the_settings_are_those_of_this_machine_and_the_operators_go_before(monk
     assert told["PREFECT_UI_URL"] == "https://flows.example.org/ui"
     assert told["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"].endswith(":4711,https://flows.example.org")
     assert told["PREFECT_WORKER_QUERY_SECONDS"] == "7"
-    assert told["PREFECT_SERVER_API_HOST"] == "127.0.0.1"  # whatever anybody says
+    assert told["PREFECT_SERVER_API_HOST"] == "127.0.0.1"  # of a variable that is another server's
+
+
+@pytest.mark.parametrize(
+    ("host", "seen", "expected"),
+    [
+        ("127.0.0.2", "", {"PREFECT_API_URL": "http://127.0.0.2:4711/api", "PREFECT_UI_URL": "http://127.0.0.2:4711"}),
+        (
+            "0.0.0.0",
+            "http://flows.example.org:4711/",
+            {"PREFECT_API_URL": "http://127.0.0.1:4711/api", "PREFECT_UI_API_URL": "http://flows.example.org:4711/api"},
+        ),
+    ],
+)
+def test_the_host_of_the_projects_file_is_where_server_and_clients_meet(
+    host: str, seen: str, expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_UI_URL", seen)
+    told = up.environment_of("4711", Project({"scheme": "a.toml"}, host=host))
+    assert told.items() >= (expected | {"PREFECT_SERVER_API_HOST": host}).items()
+    assert told["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"].endswith(seen.rstrip("/") or "http://127.0.0.2:4711")
+
+
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [
+        ("192.0.2.1", "host in ldpflow.toml must be an address of this machine, got 192.0.2.1"),
+        ("0.0.0.0", "host 0.0.0.0 needs PREFECT_UI_URL, the address that users open; other names are refused"),
+    ],
+)
+def test_a_host_that_nobody_could_open_is_refused_in_one_line(
+    host: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PREFECT_UI_URL", raising=False)
+    (tmp_path / "ldpflow.toml").write_text(f'scheme = "a.toml"\nhost = "{host}"\n')
+    assert up.main() == 1
+    assert capsys.readouterr().err == f"ldpflow: {reason}\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["ldpflow.toml"]
 
 
 def test_a_project_says_what_its_runs_may_use_and_the_operator_goes_before(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,17 +244,17 @@ def test_a_server_is_waited_for_until_it_is_well(monkeypatch: pytest.MonkeyPatch
     with HTTPServer((up.HOST, 0), Answers) as server:
         Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         port = str(server.server_address[1])
-        up._wait_until_healthy(port, running)
+        up._wait_until_healthy(f"http://{up.HOST}:{port}/api", running)
         server.shutdown()
     assert Answers.codes == []
     assert naps == [0.3, 0.3]
     monkeypatch.setattr(up, "_PATIENCE", 5)
     with pytest.raises(up.UpError, match="not healthy after 5 s"):
-        up._wait_until_healthy(port, running)
+        up._wait_until_healthy(f"http://{up.HOST}:{port}/api", running)
     assert len(naps) == 7
     ended: Any = SimpleNamespace(status=3, log="server.log", name="server", last_words=str)
     with pytest.raises(up.UpError, match="ended at once with status 3; see server"):
-        up._wait_until_healthy(port, ended)
+        up._wait_until_healthy(f"http://{up.HOST}:{port}/api", ended)
 
 
 def test_what_is_run_to_its_end_says_what_it_said_or_why_it_failed() -> None:

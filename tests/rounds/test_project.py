@@ -66,6 +66,20 @@ def test_a_folder_without_the_file_is_no_project(tmp_path: Path) -> None:
         ('scheme = "a.toml"\nnotify_as = "mail"', "notify_as must be one of json, slack, teams, got 'mail'"),
         ('scheme = "a.toml"\nmetrics_port = 65536', "metrics_port must be a port between 1 and 65535, got 65536"),
         ('scheme = "a.toml"\nport = 0', "port must be a port between 1 and 65535, got 0"),
+        *(
+            (f'scheme = "a.toml"\nhost = "{host}"', f"host must be an IPv4 address of this machine, .*, got '{host}'$")
+            for host in (
+                "",
+                "localhost",
+                "127.0.0.1:4200",
+                "http://127.0.0.1",
+                "::1",
+                "127.1",
+                "224.0.0.1",
+                "255.255.255.255",
+            )
+        ),
+        ('scheme = "a.toml"\nhost = 4200', "host must be a text, got 4200"),
         ('scheme = "a.toml"\nmetrics_port = 0', "metrics_port must be a port between 1 and 65535, got 0"),
         ('scheme = "a.toml"\nnotify = "chat.example.org/KEY"', r"begins with http:// or https://$"),
         ('scheme = "a.toml"\nfolders = [1]', "folders must be a list of texts"),
