@@ -88,6 +88,7 @@ def test_the_settings_are_those_of_this_machine_and_the_operators_go_before(monk
 def test_the_host_of_the_projects_file_is_where_server_and_clients_meet(
     host: str, seen: str, expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("PREFECT_SERVER_CORS_ALLOWED_ORIGINS", raising=False)
     monkeypatch.setenv("PREFECT_UI_URL", seen)
     told = up.environment_of("4711", Project({"scheme": "a.toml"}, host=host))
     assert told.items() >= (expected | {"PREFECT_SERVER_API_HOST": host}).items()
