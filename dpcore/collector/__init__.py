@@ -1,8 +1,8 @@
-"""Reports from outside: schemes go out and reports come in over HTTP; what a browser is given is in `static/`.
+"""The collector: it serves schemes and receives reports over HTTP; `static/` is the browser client.
 
-Here: the service and its limits, keys and doors, the store of what came in, and the files it is sealed into.  Not here: what a
-report is and how it is judged (`wire`), counting (`rounds`).  May import wire, protocol and errors; the door to FastAPI and
-uvicorn.
+Here: the HTTP service, its keys and limits, the store of accepted reports, and the files that they are sealed into.  Not here:
+the format and validation of a report (`wire`), aggregation (`rounds`).  May import wire, protocol and errors; the interface to
+FastAPI and uvicorn.
 
 Modules:
     backend: the parts of one collector, connected

@@ -1,4 +1,4 @@
-"""The parts of one collector put together: its schemes, store, intake, the thread that seals, and what is counted."""
+"""One collector: its schemes, store, intake, sealing thread and metrics, connected."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from typing import Protocol
 from dpcore.collector.browser_client import ENTRY, joined
 from dpcore.collector.http.metrics import Metrics
 from dpcore.collector.store.database import Store
-from dpcore.collector.store.intake import Intake, Outcome, Parcel
+from dpcore.collector.store.intake import Intake, Outcome, Upload
 from dpcore.collector.store.partition import WHOLE, Share
 from dpcore.collector.store.sealing import Sealer, landing
-from dpcore.collector.store.transfer import Handing
+from dpcore.collector.store.transfer import Transfer
 from dpcore.errors import SchemeError, StoreError
 from dpcore.protocol.odds_text import pages_of
 from dpcore.protocol.scheme import Scheme
@@ -30,29 +30,29 @@ from dpcore.wire.inbox import closed_rounds
 
 _PAGE = "consent.html"
 _JSON = '<script type="application/json" id="%s">{}</script>'
-_PLACE = 'data-bundle="bundle/" data-reports="reports"'
+_PATHS = 'data-bundle="bundle/" data-reports="reports"'
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
-_BEAT = 1.0  # seconds between looks at what is to be sealed
-_PATIENCE = 3.0  # seconds in which others who run take what lies before their doors
-_LAST_SECONDS = 60.0  # that sealing has at the end; the next collector seals what is left
+_TICK_SECONDS = 1.0  # between two runs of the sealing thread
+_HANDOVER_SECONDS = 3.0  # that a stopping collector waits for the others to read their files
+_FINAL_SEAL_SECONDS = 60.0  # that a stopping collector seals for; the next collector seals the rest
 _log = logging.getLogger(__name__)
 
 
-class Taker(Protocol):
-    """What carries parcels out: `Intake`, or nothing where a benchmark measures the service without it."""
+class UploadHandler(Protocol):
+    """The interface that processes uploads: `Intake`, or a stub in benchmarks of the service alone."""
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
-    async def take(self, parcel: Parcel) -> Outcome: ...
-    def bring(self, parcel: Parcel) -> Outcome: ...
+    async def take(self, upload: Upload) -> Outcome: ...
+    def bring(self, upload: Upload) -> Outcome: ...
     def close(self, rounds: frozenset[tuple[str, str]]) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
-class Offer:
-    """A scheme that reports are taken under, with all that its clients read: the files of the bundle and of the page.
+class ServedScheme:
+    """A scheme that the collector serves, with the files of its client bundle and of its consent page.
 
-    policy: what the page may do, as it says itself, and that no other may frame it, which it cannot say itself.
+    policy: the page's Content-Security-Policy, plus frame-ancestors, which works only in an HTTP header.
     """
 
     scheme: Scheme
@@ -61,8 +61,11 @@ class Offer:
     policy: str
 
     @classmethod
-    def of(cls, scheme: Scheme, wording: object) -> Offer:
-        """wording: how the consent page puts it, and what it says of odds, as that page explains."""
+    def prepare(cls, scheme: Scheme, wording: object) -> ServedScheme:
+        """Build all files of a scheme.
+
+        wording: title, questions, language and rounds of the consent page, as its source documents.
+        """
         with TemporaryDirectory() as folder:
             files = write_bundle(Path(folder), scheme).parent.iterdir()
             bundle = {file.name: file.read_bytes() for file in files}
@@ -70,39 +73,42 @@ class Offer:
         page = {file.name: file.read_bytes() for file in static.iterdir() if file.name.endswith((".mjs", ".html"))}
         page[ENTRY] = joined(static).encode()
         at = f"../../schemes/{scheme.digest}"
-        text = page[_PAGE].decode().replace(_PLACE, f'data-bundle="{at}/bundle/" data-reports="{at}/reports"')
-        language, rounds = _asked_for(scheme, wording)
-        for place, content in {"wording": wording, "told": pages_of(scheme, language, rounds)}.items():
-            text = text.replace(_JSON % place, (_JSON % place).replace("{}", _as_json(content)))
+        text = page[_PAGE].decode().replace(_PATHS, f'data-bundle="{at}/bundle/" data-reports="{at}/reports"')
+        language, rounds = _odds_options(scheme, wording)
+        for element, content in {"wording": wording, "odds-texts": pages_of(scheme, language, rounds)}.items():
+            text = text.replace(_JSON % element, (_JSON % element).replace("{}", _as_json(content)))
         policy = f"{_POLICY.findall(text)[0]}; frame-ancestors 'none'"
         return cls(scheme, bundle, page | {"": text.encode()}, policy)
 
 
 def _as_json(content: object) -> str:
-    return json.dumps(content).replace("<", "\\u003c")  # ends no script
+    return json.dumps(content).replace("<", "\\u003c")  # so that the content cannot end the script element
 
 
-def _asked_for(scheme: Scheme, wording: object) -> tuple[str, int]:
-    """The language that the page opens with, and how many rounds it tells of; raises SchemeError."""
+def _odds_options(scheme: Scheme, wording: object) -> tuple[str, int]:
+    """Return the page's first language and the number of rounds that its odds cover; raises SchemeError."""
     texts = wording if isinstance(wording, dict) else {}
     language, rounds = texts.get("language", ""), texts.get("rounds", 1)
     if not isinstance(language, str):
-        raise SchemeError(f'language in the wording of {scheme.name} must be a text, as "de"; got {language!r}')
+        raise SchemeError(f'language in the wording of {scheme.name} must be a text such as "de"; got {language!r}')
     if isinstance(rounds, bool) or not isinstance(rounds, int):
-        raise SchemeError(f"rounds in the wording of {scheme.name} must be a whole number, as 12; got {rounds!r}")
+        raise SchemeError(f"rounds in the wording of {scheme.name} must be a whole number such as 12; got {rounds!r}")
     return language, rounds
 
 
-def offers_of(schemes: Sequence[Scheme], wording: dict[str, object]) -> dict[str, Offer]:
-    """Return the offers by digest and by name; of several schemes of one name, the name means the last."""
+def served_schemes(schemes: Sequence[Scheme], wording: dict[str, object]) -> dict[str, ServedScheme]:
+    """Return the served schemes by digest and by name; if several have one name, the name refers to the last."""
     if unknown := set(wording) - {scheme.name for scheme in schemes}:
-        raise SchemeError(f"the wording is of {', '.join(sorted(unknown))}, which is not served")
-    offers = [Offer.of(scheme, wording.get(scheme.name, {})) for scheme in schemes]
-    return {offer.scheme.name: offer for offer in offers} | {offer.scheme.digest: offer for offer in offers}
+        raise SchemeError(
+            f"wording: {', '.join(sorted(unknown))} is not served; use the names of served schemes as keys, or serve that "
+            "scheme"
+        )
+    served = [ServedScheme.prepare(scheme, wording.get(scheme.name, {})) for scheme in schemes]
+    return {entry.scheme.name: entry for entry in served} | {entry.scheme.digest: entry for entry in served}
 
 
-class Desk:
-    """One collector, from its start to its end."""
+class Collector:
+    """One running collector."""
 
     def __init__(
         self,
@@ -113,22 +119,22 @@ class Desk:
         wording: dict[str, object] | None = None,
         share: Share = WHOLE,
         refuse_late: bool = False,
-        taker: Taker | None = None,
+        handler: UploadHandler | None = None,
     ):
-        """Open the store and get everything ready; raises SchemeError, StoreError.
+        """Open the store and prepare all schemes; raises SchemeError, StoreError.
 
-        seconds: how long reports wait for company before they are sealed.  share: of the folder, this one's.
-        refuse_late: whether rounds that have landed are closed.  taker: in place of the way into the store.
+        seconds: how long reports wait for further reports before they are sealed.  share: this collector's share of the folder.
+        refuse_late: whether reports for landed rounds are refused.  handler: replaces `Intake`.
         """
         self.metrics = Metrics()
         for scheme in schemes:
-            judge(rows_of([], scheme))  # what is loaded and computed once is loaded now, not in the first request
-        self.offers = offers_of(schemes, wording or {})
-        self._folder, self._schemes = folder, schemes
+            judge(rows_of([], scheme))  # fills caches now and not in the first request
+        self.schemes = served_schemes(schemes, wording or {})
+        self._folder, self._parsed = folder, schemes
         self._store = Store(folder, schemes, share)
         self._sealer = Sealer(folder, seconds, share)
-        self._handing = None if share == WHOLE else Handing(folder, schemes, share)
-        self._taker = taker or Intake(self._store, self.metrics.synced)
+        self._transfer = None if share == WHOLE else Transfer(folder, schemes, share)
+        self._handler = handler or Intake(self._store, self.metrics.synced)
         self._refuses_late = refuse_late
         self._close()
         self._ends = threading.Event()
@@ -140,69 +146,69 @@ class Desk:
         return any(self._failing.values())
 
     def start(self) -> None:
-        self._taker.start()
+        self._handler.start()
         self._thread.start()
 
     def stop(self) -> None:
-        """Take what has come, hand on what is others', seal everything, and let go of the store."""
+        """Process waiting uploads, pass on the reports of other collectors, seal everything and close the store."""
         self._ends.set()
         self._thread.join()
-        self._taker.stop()
-        if self._handing is not None:
-            self._carry_on("handing", self._hand)
-            self._carry_on("handing", self._settle)
-            self._handing.close()
-        self._carry_on("sealing", lambda: self._sealer.seal(everything=True, seconds=_LAST_SECONDS))
+        self._handler.stop()
+        if self._transfer is not None:
+            self._attempt("handing", self._exchange)
+            self._attempt("handing", self._seal_for_stopped)
+            self._transfer.close()
+        self._attempt("sealing", lambda: self._sealer.seal(everything=True, seconds=_FINAL_SEAL_SECONDS))
         self._sealer.close()
         self._store.close()
 
-    async def take(self, parcel: Parcel) -> Outcome:
-        """Return what became of a parcel; it is counted."""
-        outcome = await self._taker.take(parcel)
+    async def take(self, upload: Upload) -> Outcome:
+        """Process an upload, count it in the metrics, and return its outcome."""
+        outcome = await self._handler.take(upload)
         self._note("taking", outcome.failure in ("store", "internal"))
-        self.metrics.carried_out(parcel.scheme.name, outcome)
+        self.metrics.carried_out(upload.scheme.name, outcome)
         return outcome
 
     def _seal_on(self) -> None:
-        self._carry_on("sealing", self._sealer.mend)
-        while not self._ends.wait(_BEAT):
-            if self._handing is not None:
-                self._carry_on("handing", self._hand)
-            self._carry_on("sealing", self._seal)
-            self._carry_on("checkpoint", self._sealer.checkpoint)
+        self._attempt("sealing", self._sealer.mend)
+        while not self._ends.wait(_TICK_SECONDS):
+            if self._transfer is not None:
+                self._attempt("handing", self._exchange)
+            self._attempt("sealing", self._seal)
+            self._attempt("checkpoint", self._sealer.checkpoint)
 
     def _seal(self) -> int:
         self._close()
         return self._sealer.seal()
 
     def _close(self) -> None:
-        """Say to who takes reports which rounds have landed."""
+        """Pass the landed rounds to the handler, which refuses reports for them."""
         if self._refuses_late:
-            digests = [scheme.digest for scheme in self._schemes]
+            digests = [scheme.digest for scheme in self._parsed]
             landed = [(digest, closed_rounds(landing(self._folder, digest))) for digest in digests]
-            self._taker.close(frozenset((digest, name) for digest, names in landed for name in names))
+            self._handler.close(frozenset((digest, name) for digest, names in landed for name in names))
 
-    def _hand(self) -> None:
-        """Write what others own before their doors, and take what lies before this one."""
-        assert self._handing is not None
-        self._handing.give()
-        _take_given(self._handing, self._taker, self.metrics)
+    def _exchange(self) -> None:
+        """Send reports to the collectors that own them, and take those that others sent."""
+        assert self._transfer is not None
+        self._transfer.send()
+        _take_received(self._transfer, self._handler, self.metrics)
 
-    def _settle(self) -> None:
-        """Take and seal for others what they do not take, as they have ended; who runs takes it within a beat or two."""
-        assert self._handing is not None
-        until = time.monotonic() + _PATIENCE
-        while (left := self._handing.left()) and time.monotonic() < until:
-            time.sleep(_BEAT / 10)
+    def _seal_for_stopped(self) -> None:
+        """Take and seal the reports of collectors that have stopped; a running collector takes its own within two ticks."""
+        assert self._transfer is not None
+        until = time.monotonic() + _HANDOVER_SECONDS
+        while (left := self._transfer.left()) and time.monotonic() < until:
+            time.sleep(_TICK_SECONDS / 10)
         for share in left:
-            store, handing = Store(self._folder, self._schemes, share), Handing(self._folder, self._schemes, share)
+            store, transfer = Store(self._folder, self._parsed, share), Transfer(self._folder, self._parsed, share)
             sealer = Sealer(self._folder, 0, share)
-            with closing(store), closing(handing), closing(sealer):
-                _take_given(handing, Intake(store), self.metrics)
-                sealer.seal(everything=True, seconds=_LAST_SECONDS)
+            with closing(store), closing(transfer), closing(sealer):
+                _take_received(transfer, Intake(store), self.metrics)
+                sealer.seal(everything=True, seconds=_FINAL_SEAL_SECONDS)
 
-    def _carry_on(self, action: str, work: Callable[[], int | None]) -> None:
-        """Do a piece of what is done beside the requests; a failure is said once, and is tried again at the next beat."""
+    def _attempt(self, action: str, work: Callable[[], int | None]) -> None:
+        """Run one background action; a failure is logged once and the action is repeated at the next tick."""
         try:
             count = work()
             self.metrics.files.inc(count or 0)
@@ -211,7 +217,7 @@ class Desk:
             self._note(action, False)
         except StoreError as error:
             if not self._failing[action]:
-                _log.error("%s; what was taken stays in the store, and %s is tried again", error, action)
+                _log.error("%s; accepted reports stay in the store, and %s is tried again", error, action)
             self._note(action, True)
 
     def _note(self, action: str, fails: bool) -> None:
@@ -219,11 +225,11 @@ class Desk:
         self.metrics.failing.labels(action).set(fails)
 
 
-def _take_given(handing: Handing, taker: Taker, metrics: Metrics) -> None:
-    """Take what lies before a collector's door, file by file; what cannot be kept now stays there."""
-    for path, parcel in handing.given():
-        outcome = taker.bring(parcel)
+def _take_received(transfer: Transfer, handler: UploadHandler, metrics: Metrics) -> None:
+    """Take the files that other collectors sent, one by one; a file that cannot be stored now stays."""
+    for path, upload in transfer.received():
+        outcome = handler.bring(upload)
         if outcome.failure:
             return
-        metrics.carried_out(parcel.scheme.name, outcome)
-        path.unlink(missing_ok=True)  # one that ends may have taken it for another
+        metrics.carried_out(upload.scheme.name, outcome)
+        path.unlink(missing_ok=True)  # a stopping collector may have taken it for the owner

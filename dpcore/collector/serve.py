@@ -1,4 +1,4 @@
-"""`ldpflow serve`: the collector as a process, until SIGTERM or Ctrl-C, which seal what has been taken."""
+"""`ldpflow serve`: the collector as a process; on SIGTERM or Ctrl-C it seals the accepted reports and exits."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from pathlib import Path
 
 import uvicorn
 
-from dpcore.collector.backend import Desk, Taker
+from dpcore.collector.backend import Collector, UploadHandler
 from dpcore.collector.http import rate_limits
 from dpcore.collector.http.access_keys import Access
-from dpcore.collector.http.connections import Doors, Listener
+from dpcore.collector.http.connections import ConnectionLimits, Listener
 from dpcore.collector.http.server_protocol import Server, config_of
 from dpcore.collector.http.service import Service
 from dpcore.collector.store.partition import WHOLE, Share
 from dpcore.errors import SchemeError, StoreError
 from dpcore.protocol.scheme import Scheme
 
-_GRACE = 30  # seconds that requests under way have at the end
+_GRACE = 30  # seconds that open requests have on shutdown
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What `ldpflow serve` is told; see its help.
+    """The options of `ldpflow serve`; see its help.
 
-    rate: requests a second; connections: of an address; most: bytes of a batch; seal_after: seconds; share: K/N, '' for all.
+    rate: requests a second; connections: limit per address; most: bytes of a batch; seal_after: seconds; share: K/N, '' for
+    all.
     """
 
     host: str = "127.0.0.1"
@@ -54,19 +55,19 @@ class Settings:
 
 
 class _Server(Server):
-    """Says where it is once it listens, and ends in peace when it is told to."""
+    """Prints its address when it listens, and shuts down gracefully on a signal."""
 
-    def __init__(self, config: uvicorn.Config, doors: Doors, greeting: str) -> None:
-        super().__init__(config, doors)
+    def __init__(self, config: uvicorn.Config, limits: ConnectionLimits, greeting: str) -> None:
+        super().__init__(config, limits)
         self._greeting = greeting
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
-        print(self._greeting, flush=True)  # noqa: T201 - what a person reads
+        print(self._greeting, flush=True)  # noqa: T201 - output of the command
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop at SIGINT and SIGTERM; unlike uvicorn's own, without raising the signal once more at the end."""
+        """Stop on SIGINT and SIGTERM; unlike uvicorn's method, do not raise the signal again at the end."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -78,47 +79,50 @@ class _Server(Server):
                 signal.signal(number, handler)
 
 
-def serve(schemes: Sequence[Path], folder: Path, settings: Settings, taker: Taker | None = None) -> None:
-    """Collect until told to stop; taker: in place of the way into the store, which `load` measures without.
+def serve(schemes: Sequence[Path], folder: Path, settings: Settings, handler: UploadHandler | None = None) -> None:
+    """Run a collector until a signal stops it; handler: replaces the store in load measurements.
 
-    Raises SchemeError for settings that cannot be carried out, StoreError where the folder cannot keep reports.
+    Raises SchemeError for invalid settings, StoreError if the folder cannot store reports.
     """
     access = Access() if settings.keys is None else Access.read(settings.keys)
     if settings.keys is None and not _is_own(settings.host):
         raise SchemeError(
-            f"on {settings.host} others reach the collector: say who may do what with --keys FILE; `ldpflow key` makes one"
+            f"--host {settings.host}: other machines can reach the collector; restrict access with --keys FILE, which `ldpflow "
+            "key` writes"
         )
     if (settings.certificate is None) != (settings.certificate_key is None):
-        raise SchemeError("--certificate and --certificate-key go together; for TLS at a proxy, give neither")
+        raise SchemeError(
+            "--certificate and --certificate-key must be used together; for TLS at a proxy, leave out both"
+        )
     _check_certificate(settings)
     proxies, names = rate_limits.trusted(settings.proxy), rate_limits.named(settings.names)
     if not names and (proxies or not _is_own(settings.host)):
         raise SchemeError(
-            "clients ask for the collector by a name, and what asks for another host is refused: say which with --name "
-            "survey.example.org; may be repeated"
+            "--name is missing: requests for other hosts are refused; list each host name of the collector, for example --name "
+            "survey.example.org"
         )
     parsed, wording = [Scheme.from_toml(scheme) for scheme in schemes], _wording(settings.wording)
-    for each in parsed:
-        each.check_asked()
-    # Else anyone fills the log.
+    for scheme in parsed:
+        scheme.check_asked()
+    # Otherwise any client could fill the log.
     logging.getLogger("uvicorn.error").addFilter(lambda record: record.levelno > logging.WARNING)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     share = Share.parse(settings.share) if settings.share else WHOLE
     with listening(settings.host, settings.port) as listener:
-        desk = Desk(
+        collector = Collector(
             folder,
             parsed,
             seconds=settings.seal_after,
             wording=wording,
             share=share,
             refuse_late=settings.refuse_late,
-            taker=taker,
+            handler=handler,
         )
-        service = Service(desk=desk, access=access, rate=settings.rate, most=settings.most, names=names)
-        doors = Doors(settings.connections, proxies)
+        service = Service(collector=collector, access=access, rate=settings.rate, most=settings.most, names=names)
+        limits = ConnectionLimits(settings.connections, proxies)
         config = config_of(
             service.app(settings.origins, proxies),
-            doors,
+            limits,
             log_level="warning",
             timeout_graceful_shutdown=_GRACE,
             ssl_certfile=settings.certificate,
@@ -128,8 +132,8 @@ def serve(schemes: Sequence[Path], folder: Path, settings: Settings, taker: Take
         host = f"[{host}]" if ":" in host else host
         at = f"{'https' if settings.certificate else 'http'}://{host}:{listener.getsockname()[1]}"
         named = "\n".join(f"  {scheme.name:24} {scheme.digest[:16]}  {at}/survey/{scheme.name}/" for scheme in parsed)
-        with Listener.of(listener, doors) as guarded:
-            _Server(config, doors, f"collecting at {at} into {folder}\n{named}").run(sockets=[guarded])
+        with Listener.guarding(listener, limits) as guarded:
+            _Server(config, limits, f"collecting at {at} into {folder}\n{named}").run(sockets=[guarded])
 
 
 def _is_own(host: str) -> bool:
@@ -148,11 +152,12 @@ def _wording(file: Path | None) -> dict[str, object]:
         wording = None
     if not isinstance(wording, dict):
         raise SchemeError(
-            f"{file} must be a JSON object: scheme's name -> title and questions, as the consent page explains"
+            f"{file} must be a JSON object that maps each scheme's name to its title and questions, as the consent page "
+            "explains"
         )
     for texts in wording.values():
         if isinstance(texts, dict) and str(texts.get("language", "")).endswith(".toml"):
-            texts["language"] = str(file.parent / texts["language"])  # texts of one's own lie beside it
+            texts["language"] = str(file.parent / texts["language"])  # relative to this file
     return wording
 
 
@@ -161,18 +166,18 @@ def _check_certificate(settings: Settings) -> None:
         return
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(settings.certificate, settings.certificate_key)
-    except OSError as error:  # ssl.SSLError is one
+    except OSError as error:  # includes ssl.SSLError
         cause = getattr(error, "reason", None) or error.strerror or "not a certificate"
         raise SchemeError(
-            f"the certificate or its key cannot be used ({cause}); give PEM files that belong together"
+            f"the certificate or its key cannot be used ({cause}); use a PEM certificate and the PEM key that belongs to it"
         ) from None
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound; raises StoreError where it cannot be.
+    """Return a bound socket; raises StoreError if the address cannot be bound.
 
-    Its protocol is named, for asyncio sends at once what is written on such a socket alone; else an answer's body waits
-    until the sender has acknowledged its headers, which takes 40 ms.
+    The protocol IPPROTO_TCP is explicit because asyncio sets TCP_NODELAY only then.  Otherwise a response's body waits 40 ms
+    until the sender acknowledges the headers.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -184,5 +189,5 @@ def listening(host: str, port: int) -> socket.socket:
             listener.close()
             raise
     except OSError as error:
-        raise StoreError(f"nothing can listen at {host}:{port} ({error.strerror}); choose another --port") from None
+        raise StoreError(f"cannot listen on {host}:{port} ({error.strerror}); choose another --port") from None
     return listener

@@ -29,7 +29,7 @@ import pandas as pd
 from dpcore import pipeline, populations, wire
 from dpcore._random import secure, seeded
 from dpcore.collector.serve import Settings, serve
-from dpcore.collector.store.intake import Outcome, Parcel
+from dpcore.collector.store.intake import Outcome, Upload
 from dpcore.collector.store.sealing import landing
 from dpcore.errors import StoreError
 from dpcore.laboratory.studies.accuracy import interval
@@ -197,18 +197,18 @@ def _process(*words: str) -> Iterator[int]:
 
 
 class Nothing:
-    """In place of the way into the store: every parcel is carried out at once, and nothing is done."""
+    """In place of the way into the store: every upload is carried out at once, and nothing is done."""
 
     def start(self) -> None: ...
 
     def stop(self) -> None: ...
 
-    async def take(self, parcel: Parcel) -> Outcome:
+    async def take(self, upload: Upload) -> Outcome:
         return Outcome()
 
     def close(self, rounds: frozenset[tuple[str, str]]) -> None: ...
 
-    def bring(self, parcel: Parcel) -> Outcome:
+    def bring(self, upload: Upload) -> Outcome:
         return Outcome()
 
 

@@ -12,7 +12,7 @@ from dpcore import wire
 from dpcore.collector import backend
 from dpcore.collector.store import database as store
 from dpcore.collector.store.database import Store
-from dpcore.collector.store.intake import Intake, Parcel
+from dpcore.collector.store.intake import Intake, Upload
 from dpcore.collector.store.sealing import Sealer, landing
 from dpcore.rounds.steps import landing as landing_step
 from dpcore.wire import inbox
@@ -26,9 +26,9 @@ def on_disk(folder: Path) -> int:
     return size // 16
 
 
-def parcel(seed: int, sent_for: str, *, is_handed: bool = False) -> Parcel:
+def upload(seed: int, sent_for: str, *, is_handed: bool = False) -> Upload:
     content = collectors.stream(20, seed, sent_for)
-    return Parcel(scheme=SCHEME, kind="stream", content=content, is_handed=is_handed)
+    return Upload(scheme=SCHEME, kind="stream", content=content, is_handed=is_handed)
 
 
 def test_ids_of_a_closed_round_leave_memory_and_disk_and_others_stay(tmp_path: Path) -> None:
@@ -36,20 +36,20 @@ def test_ids_of_a_closed_round_leave_memory_and_disk_and_others_stay(tmp_path: P
     kept = Store(tmp_path, [SCHEME])
     way = Intake(kept)
     for seed, sent_for in ((1, "r1"), (2, "r2"), (3, "")):
-        assert way.bring(parcel(seed, sent_for)).accepted == 20
+        assert way.bring(upload(seed, sent_for)).accepted == 20
     token = collectors.of_token(8, 0, "r1")
-    assert way.bring(Parcel(scheme=SCHEME, kind="one", content=token)).accepted == 1
+    assert way.bring(Upload(scheme=SCHEME, kind="one", content=token)).accepted == 1
     sealer = Sealer(tmp_path, 0)
     sealer.seal(everything=True)
-    assert way.bring(parcel(4, "r1")).accepted == 20  # in no file yet
+    assert way.bring(upload(4, "r1")).accepted == 20  # in no file yet
     assert (len(kept), on_disk(tmp_path)) == (101 - 20, 101 - 20)
     way.close(frozenset({(SCHEME.digest, "r1")}))
-    late = way.bring(parcel(1, "r1"))
+    late = way.bring(upload(1, "r1"))
     assert (late.accepted, late.replayed, late.refused) == (0, 0, {inbox.LATE: 20})
     assert len(kept) == 40
-    assert way.bring(parcel(5, "r1")).refused == {inbox.LATE: 20}  # by its round: its id was never seen
-    assert [way.bring(parcel(seed, sent_for)).replayed for seed, sent_for in ((2, "r2"), (3, ""))] == [20, 20]
-    assert way.bring(parcel(6, "r2")).accepted == 20
+    assert way.bring(upload(5, "r1")).refused == {inbox.LATE: 20}  # by its round: its id was never seen
+    assert [way.bring(upload(seed, sent_for)).replayed for seed, sent_for in ((2, "r2"), (3, ""))] == [20, 20]
+    assert way.bring(upload(6, "r2")).accepted == 20
     sealer.seal(everything=True)
     assert on_disk(tmp_path) == len(kept) == len(Store(tmp_path, [SCHEME])) == 60
     with sqlite3.connect(tmp_path / store.FILE) as database:
@@ -68,8 +68,8 @@ def test_what_was_handed_on_is_taken_whatever_was_closed_since(tmp_path: Path) -
     """Its sender was told `accepted`, at another door."""
     way = Intake(Store(tmp_path, [SCHEME]))
     way.close(frozenset({(SCHEME.digest, "r1")}))
-    assert way.bring(parcel(1, "r1", is_handed=True)).accepted == 20
-    assert way.bring(parcel(2, "r1")).accepted == 0
+    assert way.bring(upload(1, "r1", is_handed=True)).accepted == 20
+    assert way.bring(upload(2, "r1")).accepted == 0
 
 
 def test_only_the_folder_of_a_collector_is_told(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def _answered(sender: Sender, content: bytes, wanted: dict[str, int]) -> bool:
 def test_a_round_that_lands_is_closed_where_that_was_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: bool
 ) -> None:
-    monkeypatch.setattr(backend, "_BEAT", 0.1)
+    monkeypatch.setattr(backend, "_TICK_SECONDS", 0.1)
     scheme = tmp_path / "colours.toml"
     scheme.write_text(collectors.TEXT, encoding="utf-8")
     folder = tmp_path / "collected"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dpcore.collector.http import rate_limits
-from dpcore.collector.http.connections import Doors, Listener
+from dpcore.collector.http.connections import ConnectionLimits, Listener
 from dpcore.collector.store.sealing import landing
 from dpcore.errors import SchemeError
 from tests.helpers import collectors
@@ -118,11 +118,11 @@ def test_a_handshake_of_tls_has_the_deadline_of_headers(
     monkeypatch.setattr(rate_limits, "HEADER_SECONDS", 0.3)
 
     async def scene() -> None:
-        doors = Doors(10)
+        doors = ConnectionLimits(10)
         from dpcore.collector.serve import listening
 
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        with Listener.of(listening(HOST, 0), doors) as listener:
+        with Listener.guarding(listening(HOST, 0), doors) as listener:
             server = await asyncio.start_server(lambda *_: None, sock=listener, ssl=context)
             reader, writer = await asyncio.open_connection(HOST, listener.getsockname()[1])
             writer.write(b"\x16\x03\x01")  # of a handshake, and no more
@@ -143,7 +143,7 @@ def test_a_handshake_of_tls_has_the_deadline_of_headers(
 
 def test_doors_end_who_waits_longest_and_leave_who_works() -> None:
     now = [0.0]
-    doors = Doors(2, ("10.0.0.0/8",), 4, lambda: now[0])
+    doors = ConnectionLimits(2, ("10.0.0.0/8",), 4, lambda: now[0])
     with ExitStack() as held:
 
         def come(address: str) -> tuple[socket.socket, socket.socket] | None:

@@ -12,7 +12,7 @@ import pytest
 import dpcore as dp
 from dpcore import wire
 from dpcore._random import seeded
-from dpcore.collector.backend import Desk
+from dpcore.collector.backend import Collector
 from dpcore.collector.store.sealing import landing
 from dpcore.errors import RefusedReport
 from dpcore.protocol import tokens
@@ -122,8 +122,8 @@ def test_what_came_is_sealed_in_the_order_of_ids_and_counted_by_label(tmp_path: 
 
 
 def test_the_bundle_and_the_page_are_those_of_a_scheme_with_labels(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, [SCHEME], seconds=60)
-    offer = desk.offers["colours"]
-    assert offer.bundle["scheme.toml"].decode() == SCHEME.canonical
-    assert set(json.loads(offer.bundle["manifest.json"])["tables"]) <= set(SCHEME.attributes)
-    assert b"labels.mjs" in offer.page["ldpflow.mjs"]
+    served = Collector(tmp_path, [SCHEME], seconds=60)
+    scheme = served.schemes["colours"]
+    assert scheme.bundle["scheme.toml"].decode() == SCHEME.canonical
+    assert set(json.loads(scheme.bundle["manifest.json"])["tables"]) <= set(SCHEME.attributes)
+    assert b"labels.mjs" in scheme.page["ldpflow.mjs"]

@@ -14,7 +14,7 @@ from dpcore.collector.store import database, sealing
 from dpcore.collector.store.database import Store
 from dpcore.collector.store.partition import Share
 from dpcore.collector.store.sealing import Sealer
-from dpcore.collector.store.transfer import Handing
+from dpcore.collector.store.transfer import Transfer
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds.exchange import outgoing_reports
 from dpcore.rounds.steps import estimation, landing, preparation, privatization, sequence
@@ -53,10 +53,10 @@ def test_what_a_collector_keeps_is_its_owners(tmp_path: Path) -> None:
 
 
 def test_what_is_handed_on_is_its_owners(tmp_path: Path) -> None:
-    folder, share = tmp_path / "collected", Share(number=1, of=2)
+    folder, share = tmp_path / "collected", Share(number=1, count=2)
     rows = wire.read_stream(collectors.stream(20, 1), SCHEME)
     assert Store(folder, [SCHEME], share).take([rows], {})[0].handed.any()
-    assert Handing(folder, [SCHEME], share).give() == 1
+    assert Transfer(folder, [SCHEME], share).send() == 1
     assert list(folder.rglob("*.arrows"))
     assert open_to_others(folder) == {}
 

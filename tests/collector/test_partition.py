@@ -19,13 +19,13 @@ from dpcore.collector.store.database import Store
 from dpcore.collector.store.intake import Intake
 from dpcore.collector.store.partition import MOST, WHOLE, Share
 from dpcore.collector.store.sealing import Sealer, landing
-from dpcore.collector.store.transfer import Handing
+from dpcore.collector.store.transfer import Transfer
 from dpcore.errors import SchemeError, StoreError
 from dpcore.wire import inbox
 from tests.helpers import collectors
 from tests.helpers.collectors import SCHEME, collector
 
-THREE = [Share(number=k, of=3) for k in (1, 2, 3)]
+THREE = [Share(number=k, count=3) for k in (1, 2, 3)]
 
 
 def rows(seed: int, count: int = 60, sent_for: str = "") -> wire.Rows:
@@ -50,20 +50,20 @@ def deleted(path: Path) -> None:
 
 def carry(folder: Path, share: Share, *, seal: bool = True) -> int:
     """One beat of a collector that has just started, and its end; how many reports it took that were handed on to it."""
-    store, handing, sealer = (
+    store, transfer, sealer = (
         Store(folder, [SCHEME], share),
-        Handing(folder, [SCHEME], share),
+        Transfer(folder, [SCHEME], share),
         Sealer(folder, 60, share),
     )
-    handing.give()
+    transfer.send()
     accepted = 0
-    for path, parcel in handing.given():
-        accepted += Intake(store).bring(parcel).accepted
+    for path, upload in transfer.received():
+        accepted += Intake(store).bring(upload).accepted
         deleted(path)
     sealer.mend()
     if seal:
         sealer.seal(everything=True)
-    for part in (store, handing, sealer):
+    for part in (store, transfer, sealer):
         part.close()
     return accepted
 
@@ -74,7 +74,7 @@ def test_every_id_has_one_owner_and_all_own_alike(subtests: pytest.Subtests) -> 
         with subtests.test(of=of):
             ids = np.random.default_rng(of).integers(0, 256, (20_000, 16), dtype=np.uint8)
             ids[:2] = [[0] * 16, [255] * 16]
-            owners = Share(of=of).owners(ids)
+            owners = Share(count=of).owners(ids)
             assert owners.tolist() == [1 + int.from_bytes(name[:2].tobytes(), "big") * of // 65536 for name in ids]
             assert (owners[0], owners[1]) == (1, of)
             counts = np.bincount(owners, minlength=of + 1)[1:]
@@ -82,9 +82,9 @@ def test_every_id_has_one_owner_and_all_own_alike(subtests: pytest.Subtests) -> 
 
 
 def test_a_share_is_read_or_refused_in_one_line() -> None:
-    assert (Share.parse("2/4"), Share.parse("1/1")) == (Share(number=2, of=4), WHOLE)
+    assert (Share.parse("2/4"), Share.parse("1/1")) == (Share(number=2, count=4), WHOLE)
     for text in ("0/4", "5/4", "4", "1/65", "a/b", "-1/4", "1/4/4", " 1/4", "01/4"):
-        with pytest.raises(SchemeError, match="a share is K/N") as refused:
+        with pytest.raises(SchemeError, match="--share must be K/N") as refused:
             Share.parse(text)
         assert "\n" not in str(refused.value)
 
@@ -119,17 +119,17 @@ def sealed_ids_of(path: Path) -> list[bytes]:
 
 
 def test_what_is_handed_on_is_sorted_and_forgotten(tmp_path: Path) -> None:
-    one, other = Share(number=1, of=2), Share(number=2, of=2)
+    one, other = Share(number=1, count=2), Share(number=2, count=2)
     store = Store(tmp_path, [SCHEME], one)
     for seed in (3, 1, 2):
         store.take([rows(seed)], {})
-    handing = Handing(tmp_path, [SCHEME], one)
-    waiting = handing.waiting()
-    assert handing.give() == 1
-    assert (handing.give(), handing.waiting()) == (0, 0)
-    [(_, parcel)] = Handing(tmp_path, [SCHEME], other).given()
-    assert parcel.is_handed
-    ids = [row.tobytes() for row in wire.read_stream(parcel.content, SCHEME).ids]
+    transfer = Transfer(tmp_path, [SCHEME], one)
+    waiting = transfer.waiting()
+    assert transfer.send() == 1
+    assert (transfer.send(), transfer.waiting()) == (0, 0)
+    [(_, upload)] = Transfer(tmp_path, [SCHEME], other).received()
+    assert upload.is_handed
+    ids = [row.tobytes() for row in wire.read_stream(upload.content, SCHEME).ids]
     assert (len(ids), ids) == (waiting, sorted(ids))
     Sealer(tmp_path, 0, one).seal(everything=True)
     Sealer(tmp_path, 0, one).checkpoint()
@@ -186,9 +186,9 @@ def test_a_folder_stays_with_those_who_share_it(tmp_path: Path) -> None:
     for share in THREE[:2]:
         Store(tmp_path / "three", [SCHEME], share)
     for folder, share, why in (
-        ("one", THREE[0], "belongs to one collector"),
-        ("three", WHOLE, "is shared by 3 collectors: say --share K/3"),
-        ("three", Share(number=1, of=4), "is shared by 3 collectors"),
+        ("one", THREE[0], "belongs to a single collector"),
+        ("three", WHOLE, "is shared by 3 collectors; use --share K/3"),
+        ("three", Share(number=1, count=4), "is shared by 3 collectors"),
     ):
         with pytest.raises(StoreError, match=why) as refused:
             Store(tmp_path / folder, [SCHEME], share)
@@ -200,30 +200,30 @@ def test_a_folder_stays_with_those_who_share_it(tmp_path: Path) -> None:
 def test_what_has_changed_on_the_way_is_not_taken_and_said_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    one, other = Share(number=1, of=2), Share(number=2, of=2)
+    one, other = Share(number=1, count=2), Share(number=2, count=2)
     Store(tmp_path, [SCHEME], one).take([rows(1), rows(2, sent_for="r1")], {})
     with sqlite3.connect(one.place(tmp_path) / store_module.FILE) as database:
         (body,) = database.execute("select body from handing where sent_for = ''").fetchone()
         database.execute("update handing set body = ? where sent_for = ''", (body[:-9] + b"x" + body[-8:],))
-    handing, sealer = Handing(tmp_path, [SCHEME], one), Sealer(tmp_path, 0, one)
-    assert (handing.give(), handing.waiting()) == (1, 0)
+    transfer, sealer = Transfer(tmp_path, [SCHEME], one), Sealer(tmp_path, 0, one)
+    assert (transfer.send(), transfer.waiting()) == (1, 0)
     assert sealer.set_aside() > 0
     [file] = (other.place(tmp_path) / "handed").glob("*.arrows")
     whole = file.read_bytes()
     file.write_bytes(whole[:-1])
-    owner = Handing(tmp_path, [SCHEME], other)
-    assert [list(owner.given()) for _ in range(2)] == [[], []]
+    owner = Transfer(tmp_path, [SCHEME], other)
+    assert [list(owner.received()) for _ in range(2)] == [[], []]
     assert [record.getMessage().rpartition(": ")[2] for record in caplog.records][1:] == ["it is damaged"]
     file.write_bytes(whole)
-    assert len(list(owner.given())) == 1
+    assert len(list(owner.received())) == 1
 
 
 def test_over_http_any_door_answers_and_who_ends_last_leaves_nothing_unsealed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second collector is started, and ended, before the first ends; the third is never there."""
-    monkeypatch.setattr(backend, "_BEAT", 0.1)
-    monkeypatch.setattr(backend, "_PATIENCE", 0.3)
+    monkeypatch.setattr(backend, "_TICK_SECONDS", 0.1)
+    monkeypatch.setattr(backend, "_HANDOVER_SECONDS", 0.3)
     single = collectors.single(7)
     report_id = wire.read_report(single, SCHEME).id
     with collector(tmp_path, share=THREE[0]) as first:

@@ -18,7 +18,7 @@ import pytest
 
 import dpcore as dp
 from dpcore import wire
-from dpcore.collector.backend import Offer
+from dpcore.collector.backend import ServedScheme
 from dpcore.collector.browser_client import joined
 from dpcore.collector.http import rate_limits
 from dpcore.collector.http.access_keys import Access, Key, add_key
@@ -109,7 +109,7 @@ def test_a_row_of_a_stream_that_no_client_sends_is_refused_and_the_others_taken(
 
 
 def test_a_wording_ends_no_script() -> None:
-    page = Offer.of(SCHEME, {"title": "</script><script>alert(1)"}).page[""].decode()
+    page = ServedScheme.prepare(SCHEME, {"title": "</script><script>alert(1)"}).page[""].decode()
     assert "</script><script>alert" not in page
     assert "\\u003c/script>" in page
 
@@ -223,7 +223,7 @@ def test_of_bodies_that_have_no_room_the_longest_under_way_is_ended() -> None:
             await asyncio.sleep(0)
 
     async def scene() -> None:
-        room = rate_limits.Room(100)
+        room = rate_limits.BodyMemory(100)
         slow = [asyncio.create_task(rate_limits.body(held(3), None, 100, room)) for _ in range(3)]
         await turns()
         assert not any(task.done() for task in slow)
@@ -271,7 +271,7 @@ def test_keys_say_who_may_do_what(tmp_path: Path) -> None:
     own = {name: add_key(keys, name, may.split()) for name, may in {"clinic": "submit", "monitor": "watch"}.items()}
     assert keys.read_text().count("sha256") == 2
     assert not any(secret in keys.read_text() for secret in own.values())
-    with pytest.raises(SchemeError, match="has a key clinic"):
+    with pytest.raises(SchemeError, match="already has a key clinic"):
         add_key(keys, "clinic", ["submit"])
     access = Access.read(keys)
     assert "sha256" not in repr(access)
@@ -349,7 +349,7 @@ def test_forwarded_addresses_count_where_the_proxy_is_trusted(
 
 def test_a_bucket_is_a_senders_own_and_survives_a_clock_that_goes_back() -> None:
     now = [100.0]
-    buckets = rate_limits.Buckets(lambda: now[0])
+    buckets = rate_limits.TokenBuckets(lambda: now[0])
     assert [buckets.wait("a", 1) == 0 for _ in range(3)] == [True, True, False]
     assert buckets.wait("b", 1) == 0
     now[0] = 50.0
@@ -471,15 +471,15 @@ def test_what_cannot_be_served_is_told_in_one_line(tmp_path: Path) -> None:
         cases = [
             (Settings(host="0.0.0.0"), "with --keys FILE"),
             (Settings(keys=file), "not TOML"),
-            (Settings(proxy=HOST), "with --name survey.example.org"),
+            (Settings(proxy=HOST), "for example --name survey.example.org"),
             (Settings(names=("https://survey.example.org",)), "without a scheme or port"),
             (Settings(names=("survey.example.org:443",)), "without a scheme or port"),
-            (Settings(certificate=file), "go together"),
+            (Settings(certificate=file), "must be used together"),
             (Settings(certificate=file, certificate_key=file), "cannot be used"),
             (Settings(certificate=tmp_path / "none", certificate_key=file), "cannot be used"),
             (Settings(wording=file), "JSON object"),
-            (Settings(proxy="127.0.0.1,*"), "lets anyone be anyone"),
-            (Settings(), "nothing can listen"),  # nor what is not refused for anything else
+            (Settings(proxy="127.0.0.1,*"), "list the addresses of your proxies only"),
+            (Settings(), "cannot listen"),  # nor what is not refused for anything else
         ]
         for settings, said in cases:
             with pytest.raises(DPCoreError, match=said) as refused:
@@ -500,7 +500,7 @@ def test_a_port_that_is_taken_leaves_no_socket_open(monkeypatch: pytest.MonkeyPa
         taken.bind((HOST, 0))
         taken.listen()
         monkeypatch.setattr(socket, "socket", Kept)
-        with pytest.raises(StoreError, match="nothing can listen"):
+        with pytest.raises(StoreError, match="cannot listen"):
             listening(HOST, taken.getsockname()[1])
     assert [each.fileno() for each in made] == [-1]
 
@@ -537,7 +537,7 @@ def test_a_wording_of_odds_that_cannot_be_told_is_refused(subtests: pytest.Subte
         ({"rounds": 0}, "rounds must lie"),
     ]:
         with subtests.test(told=told, why=why), pytest.raises(SchemeError, match=why):
-            Offer.of(Scheme.from_toml(HOUSEHOLDS), told)
+            ServedScheme.prepare(Scheme.from_toml(HOUSEHOLDS), told)
 
 
 def test_texts_of_a_surveys_own_lie_beside_its_wording(tmp_path: Path) -> None:
@@ -546,8 +546,8 @@ def test_texts_of_a_surveys_own_lie_beside_its_wording(tmp_path: Path) -> None:
     (tmp_path / "fr.toml").write_text(own, "utf-8")
     (tmp_path / "wording.json").write_text(json.dumps({"survey": {"language": "fr.toml"}}), "utf-8")
     told = _wording(tmp_path / "wording.json")["survey"]
-    page = Offer.of(Scheme.from_toml(HOUSEHOLDS), told).page[""].decode()
-    embedded = json.loads(page.partition('id="told">')[2].partition("</script>")[0])
+    page = ServedScheme.prepare(Scheme.from_toml(HOUSEHOLDS), told).page[""].decode()
+    embedded = json.loads(page.partition('id="odds-texts">')[2].partition("</script>")[0])
     assert embedded["first"] == "fr"
     assert [each["texts"]["code"] for each in embedded["languages"]] == ["en", "de", "es", "fr"]
 

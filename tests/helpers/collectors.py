@@ -21,9 +21,9 @@ import numpy as np
 
 import dpcore as dp
 from dpcore import wire
-from dpcore.collector.backend import Desk
+from dpcore.collector.backend import Collector
 from dpcore.collector.http.access_keys import Access
-from dpcore.collector.http.connections import Doors, Listener
+from dpcore.collector.http.connections import ConnectionLimits, Listener
 from dpcore.collector.http.server_protocol import Server, config_of
 from dpcore.collector.http.service import LINES, ONE, STREAM, Service
 from dpcore.collector.serve import listening
@@ -152,11 +152,11 @@ def collector(
     refuse_late: bool = False,
 ) -> Iterator[Sender]:
     """A collector in a thread of this process; at the end it is stopped in peace."""
-    desk = Desk(folder, schemes or (SCHEME,), seconds=seconds, share=share, refuse_late=refuse_late)
-    service = Service(desk=desk, access=access or Access(), rate=rate, most=most, names=frozenset(names))
-    doors = Doors(connections, proxies)
+    desk = Collector(folder, schemes or (SCHEME,), seconds=seconds, share=share, refuse_late=refuse_late)
+    service = Service(collector=desk, access=access or Access(), rate=rate, most=most, names=frozenset(names))
+    doors = ConnectionLimits(connections, proxies)
     server = Server(config_of(service.app(origins, proxies), doors, log_config=None), doors)
-    with Listener.of(listening(HOST, 0), doors) as listener:
+    with Listener.guarding(listening(HOST, 0), doors) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

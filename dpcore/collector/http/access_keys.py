@@ -1,13 +1,13 @@
-"""Who may do what: keys, of which a file holds the hashes, and what anyone may do without one.
+"""Access rights: a file with the hashes of API keys, the rights of each, and those of anyone without a key.
 
-    anyone = ["read"]            # schemes, the page, the browser's client
+    anyone = ["read"]            # schemes, the page, the browser client
 
     [keys.clinic]
     sha256 = "64 hex digits"     # of the key; `ldpflow key` makes both
     may = ["submit"]
     rate = 50                    # requests a second, in place of the collector's own
 
-A key is 32 random bytes, so that one hash is enough; hashes are compared in constant time, all of them whichever matches.
+A key is 32 random bytes, so a single unsalted hash suffices.  The comparison always visits all hashes, in constant time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, kw_only=True)
 class Key:
-    """What is known of a key; rate: requests a second, None for the collector's own."""
+    """A key's entry in the file; rate: requests a second, None for the collector's default."""
 
     name: str
     sha256: str
@@ -42,27 +42,29 @@ class Key:
 
 @dataclass(frozen=True)
 class Access:
-    """The keys of a collector and what may be done without one."""
+    """The keys of a collector, and the rights of anyone without one."""
 
     anyone: frozenset[str] = frozenset(RIGHTS)
     keys: tuple[Key, ...] = field(default=(), repr=False)
 
     @classmethod
     def read(cls, file: Path) -> Access:
-        """Return what a file of keys says; raises SchemeError, which names the place and shows no hash."""
+        """Read a file of keys; raises SchemeError, which names the entry and shows no hash."""
         try:
             document = tomllib.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             cause = error.strerror if isinstance(error, OSError) else "not TOML in UTF-8"
-            raise SchemeError(f"the keys in {file} cannot be read ({cause}); `ldpflow key` writes them") from None
+            raise SchemeError(f"{file}: the keys cannot be read ({cause}); write the file with `ldpflow key`") from None
         keys = document.get("keys", {})
         if set(document) - {"anyone", "keys"} or not isinstance(keys, dict):
-            raise SchemeError(f"{file} may hold `anyone` and tables `keys.NAME` only, as `ldpflow key` writes them")
+            raise SchemeError(
+                f"{file}: only `anyone` and tables `keys.NAME` are allowed; write the file with `ldpflow key`"
+            )
         anyone = _rights(file, "anyone", document.get("anyone", []))
         return cls(anyone, tuple(_key(file, name, table) for name, table in keys.items()))
 
     def key_of(self, presented: str) -> Key | None:
-        """Return the key that was presented, None where it is none of ours."""
+        """Return the entry of a presented key, or None if the file has none."""
         digest = hashlib.sha256(presented.encode()).hexdigest()
         ours = None
         for key in self.keys:
@@ -74,7 +76,7 @@ class Access:
 def _key(file: Path, name: str, table: Any) -> Key:
     if not isinstance(table, dict) or set(table) - {"sha256", "may", "rate"} or not _NAME.fullmatch(name):
         raise SchemeError(
-            f"keys.{name} in {file} must be a table of sha256, may and rate, its name of a-z, 0-9, _ and -"
+            f"keys.{name} in {file} must be a table of sha256, may and rate, with a name of a-z, 0-9, _ and -"
         )
     rate = table.get("rate")
     if rate is not None and (type(rate) not in (int, float) or not 0 < rate < 1e9):
@@ -92,13 +94,13 @@ def _rights(file: Path, place: str, rights: Any) -> frozenset[str]:
 
 
 def add_key(file: Path, name: str, may: Sequence[str], rate: float | None = None) -> str:
-    """Put a new key into a file, making it where there is none, and return the key, which is kept nowhere.
+    """Add a new key to a file, which is created if necessary, and return the key; only its hash is stored.
 
-    Raises SchemeError where the file cannot be read, has a key of that name, or a right is none.
+    Raises SchemeError if the file cannot be read, already has a key of that name, or a right does not exist.
     """
     access = Access.read(file) if file.exists() else Access(frozenset())
     if any(key.name == name for key in access.keys):
-        raise SchemeError(f"{file} has a key {name}; take its table out first, or choose another name")
+        raise SchemeError(f"{file} already has a key {name}; delete its table first, or choose another name")
     secret = secrets.token_urlsafe(32)
     table: Mapping[str, Any] = {"sha256": hashlib.sha256(secret.encode()).hexdigest(), "may": list(may)}
     _key(file, name, {**table, **({} if rate is None else {"rate": rate})})

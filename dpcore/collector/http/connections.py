@@ -1,9 +1,9 @@
-"""Who is in: how many connections there are, of one address and in all, and how long each may do nothing.
+"""Limits on connections: how many are open, per address and in total, and how long each may be idle.
 
-A connection waits from its start, or from its last answer, until the next request's headers are whole; a TLS handshake that is
-not done waits, too.  Who waits too long is ended, and where there is no room for another, who has waited longest; where nobody
-waits, whose body has been arriving longest.  So whoever opens a thousand connections and sends half of a header, or of a body,
-closes the door to nobody, not at the same address either.
+A connection is idle from its start, or from its last response, until the headers of the next request are complete, including
+the TLS handshake.  Connections that are idle for too long are closed.  If all connections are taken, a new one replaces the one
+that has been idle longest; if none is idle, the one whose body has been arriving longest.  A client that opens a thousand
+connections and sends half of a header or body therefore locks out nobody, not even others at its address.
 """
 
 from __future__ import annotations
@@ -19,113 +19,118 @@ from typing import Any
 
 from dpcore.collector.http import rate_limits
 
-_SPARE = 300  # of the files that a process may open: the store's, and connections that are ended and not closed yet
+_SPARE = 300  # file descriptors that are reserved for the store and for connections that are closing
 
 
 @dataclass(eq=False)
-class _Guest:
-    """A connection; since: when it began to wait, or its request to be carried out."""
+class _Connection:
+    """An open connection; since: when it became idle, or when its request began."""
 
-    met: socket.socket
+    accepted: socket.socket
     sender: str
     since: float
 
 
-class Doors:
-    """The connections of a collector, each known by its socket's number while it is open."""
+class ConnectionLimits:
+    """The open connections of a collector, by file descriptor."""
 
     def __init__(
         self,
-        of_one: int,
+        per_sender: int,
         exempt: Sequence[str] = (),
         most: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """of_one: how many an address may have.  exempt: proxies, through which many come.  most: in all."""
-        self._of_one, self._most, self._clock = of_one, most or _most(), clock
+        """per_sender: limit of one address.  exempt: proxies, which have no such limit.  most: limit of all."""
+        self._per_sender, self._most, self._clock = per_sender, most or _most(), clock
         self._exempt = [ipaddress.ip_network(network) for network in exempt]
-        self._waiting: dict[int, _Guest] = {}  # in the order in which they began to
-        self._working: dict[int, _Guest] = {}
-        self._arriving: dict[int, _Guest] = {}  # of those, whose bodies are not whole, in the order in which they began
-        self._waiting_of: dict[str, dict[int, _Guest]] = {}
+        self._waiting: dict[int, _Connection] = {}  # the longest idle first
+        self._working: dict[int, _Connection] = {}
+        self._arriving: dict[int, _Connection] = {}  # those of `_working` with incomplete bodies, the oldest first
+        self._waiting_of: dict[str, dict[int, _Connection]] = {}
         self._count: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._working)
 
-    def enter(self, met: socket.socket, address: str) -> bool:
-        """Return whether there is room for a connection, which then waits; another may be ended for it."""
+    def enter(self, accepted: socket.socket, address: str) -> bool:
+        """Admit a connection, closing another one for it if necessary; return whether it was admitted."""
         sender = "" if self._is_exempt(address) else rate_limits.network(address)
-        if sender and self._count[sender] >= self._of_one:
+        if sender and self._count[sender] >= self._per_sender:
             own = self._waiting_of.get(sender)
-            rivals = own or {number: guest for number, guest in self._arriving.items() if guest.sender == sender}
+            candidates = own or {
+                number: connection for number, connection in self._arriving.items() if connection.sender == sender
+            }
         elif len(self) >= self._most:
-            rivals = self._waiting or self._arriving
+            candidates = self._waiting or self._arriving
         else:
-            rivals = None
-        if rivals is not None:
-            if not rivals:
+            candidates = None
+        if candidates is not None:
+            if not candidates:
                 return False
-            self._end(next(iter(rivals)))
+            self._end(next(iter(candidates)))
         self._count[sender] += 1
-        self._put(met.fileno(), _Guest(met, sender, self._clock()))
+        self._put(accepted.fileno(), _Connection(accepted, sender, self._clock()))
         return True
 
     def leave(self, number: int) -> None:
-        """Forget a connection, where it is not forgotten already."""
-        guest = self._take(number)
-        if guest is not None:
-            self._count[guest.sender] -= 1
-            if not self._count[guest.sender]:
-                del self._count[guest.sender]
+        """Remove a connection, if it is still listed."""
+        connection = self._take(number)
+        if connection is not None:
+            self._count[connection.sender] -= 1
+            if not self._count[connection.sender]:
+                del self._count[connection.sender]
 
     def waits(self, number: int) -> None:
-        """Note that nothing of a connection is under way, from now on or since before."""
-        guest = self._working.pop(number, None)
+        """Mark a connection as idle, if it is not already."""
+        connection = self._working.pop(number, None)
         self._arriving.pop(number, None)
-        if guest is not None:
-            guest.since = self._clock()
-            self._put(number, guest)
+        if connection is not None:
+            connection.since = self._clock()
+            self._put(number, connection)
 
     def works(self, number: int, *, arrives: bool = False) -> None:
-        """Note that a request of a connection is being carried out; arrives: whether some of its body is yet to come."""
+        """Mark a connection as working on a request; arrives: whether its body is incomplete."""
         if number in self._waiting:
-            guest = self._take(number)
-            if guest is not None:
-                guest.since = self._clock()
-                self._working[number] = guest
+            connection = self._take(number)
+            if connection is not None:
+                connection.since = self._clock()
+                self._working[number] = connection
         if not arrives:
             self._arriving.pop(number, None)
         elif number in self._working:
             self._arriving.setdefault(number, self._working[number])
 
     def sweep(self) -> None:
-        """End who has waited, or been carried out, for too long."""
+        """Close connections that exceed the time limits for headers or requests."""
         now = self._clock()
-        for guests, most in ((self._waiting, rate_limits.HEADER_SECONDS), (self._working, rate_limits.REQUEST_SECONDS)):
-            while guests and now - next(iter(guests.values())).since >= most:
-                self._end(next(iter(guests)))
+        for connections, most in (
+            (self._waiting, rate_limits.HEADER_SECONDS),
+            (self._working, rate_limits.REQUEST_SECONDS),
+        ):
+            while connections and now - next(iter(connections.values())).since >= most:
+                self._end(next(iter(connections)))
 
-    def _put(self, number: int, guest: _Guest) -> None:
-        self._waiting[number] = guest
-        self._waiting_of.setdefault(guest.sender, {})[number] = guest
+    def _put(self, number: int, connection: _Connection) -> None:
+        self._waiting[number] = connection
+        self._waiting_of.setdefault(connection.sender, {})[number] = connection
 
-    def _take(self, number: int) -> _Guest | None:
+    def _take(self, number: int) -> _Connection | None:
         self._arriving.pop(number, None)
-        guest = self._working.pop(number, None) or self._waiting.pop(number, None)
-        waiting = None if guest is None else self._waiting_of.get(guest.sender)
-        if guest is not None and waiting is not None:
+        connection = self._working.pop(number, None) or self._waiting.pop(number, None)
+        waiting = None if connection is None else self._waiting_of.get(connection.sender)
+        if connection is not None and waiting is not None:
             waiting.pop(number, None)
             if not waiting:
-                del self._waiting_of[guest.sender]
-        return guest
+                del self._waiting_of[connection.sender]
+        return connection
 
     def _end(self, number: int) -> None:
-        """Let the event loop find a connection at its end, which then closes it."""
-        met = (self._working.get(number) or self._waiting[number]).met
+        """Shut a connection down; the event loop then closes it."""
+        accepted = (self._working.get(number) or self._waiting[number]).accepted
         self.leave(number)
-        with suppress(OSError):  # the sender has gone
-            met.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):  # the sender has disconnected
+            accepted.shutdown(socket.SHUT_RDWR)
 
     def _is_exempt(self, address: str) -> bool:
         if not self._exempt:
@@ -136,45 +141,45 @@ class Doors:
 
 
 class Listener(socket.socket):
-    """A listening socket at the doors: asyncio accepts of it who may enter."""
+    """A listening socket that accepts connections within the limits only."""
 
-    doors: Doors
+    limits: ConnectionLimits
 
     @classmethod
-    def of(cls, listener: socket.socket, doors: Doors) -> Listener:
-        """Return a socket in place of one that is bound, and is none afterwards."""
+    def guarding(cls, listener: socket.socket, limits: ConnectionLimits) -> Listener:
+        """Return a listener with the file descriptor of a bound socket, which is detached from it."""
         guarded = cls(listener.family, listener.type, listener.proto, fileno=listener.detach())
-        guarded.doors = doors
+        guarded.limits = limits
         return guarded
 
     def listen(self, backlog: int = 0) -> None:
-        """Let as many wait for the door as the system allows, however few asyncio accepts at a time: a burst loses none."""
+        """Listen with the system's longest backlog, whatever asyncio asks for, so that bursts lose no connection."""
         super().listen(max(backlog, socket.SOMAXCONN))
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Return a connection and its address; raises ConnectionAbortedError where it may not enter, as if it had gone."""
+        """Return a connection and its address; raises ConnectionAbortedError, as for a lost connection, if limits refuse it."""
         plain, address = super().accept()
-        met = _Met(plain.family, plain.type, plain.proto, fileno=plain.detach())
-        met.doors = self.doors
-        if not self.doors.enter(met, address[0]):
-            met.close()
+        accepted = _CountedSocket(plain.family, plain.type, plain.proto, fileno=plain.detach())
+        accepted.limits = self.limits
+        if not self.limits.enter(accepted, address[0]):
+            accepted.close()
             raise ConnectionAbortedError
-        return met, address
+        return accepted, address
 
 
-class _Met(socket.socket):
-    """A connection that is known at the doors until it is closed."""
+class _CountedSocket(socket.socket):
+    """A connection that counts towards the limits until it is closed."""
 
-    doors: Doors
+    limits: ConnectionLimits
 
     def close(self) -> None:
         if self.fileno() >= 0:
-            self.doors.leave(self.fileno())
+            self.limits.leave(self.fileno())
         super().close()
 
 
 def _most() -> int:
-    """How many connections fit beside all else into the files that this process may open."""
-    import resource  # POSIX only, as nothing else here is
+    """Return how many connections fit into the process's limit of open files."""
+    import resource  # the only POSIX-only import of this module
 
     return max(10, min(rate_limits.MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _SPARE))

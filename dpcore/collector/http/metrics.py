@@ -1,4 +1,4 @@
-"""What a collector counts of itself, as Prometheus reads it; of one process, from its start."""
+"""Prometheus metrics of one collector process since its start."""
 
 from __future__ import annotations
 
@@ -12,27 +12,25 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 
 class Metrics:
-    """The counters of one collector, in a registry of its own."""
+    """The metrics of one collector, in a separate registry."""
 
     def __init__(self) -> None:
         own = self._registry = CollectorRegistry()
-        self._reports = Counter(
-            "ldpflow_reports", "Reports by what became of them", ["scheme", "outcome"], registry=own
-        )
+        self._reports = Counter("ldpflow_reports", "Reports by outcome", ["scheme", "outcome"], registry=own)
         self._refused = Counter("ldpflow_refused", "Reports refused, by reason", ["scheme", "reason"], registry=own)
         self.requests = Counter("ldpflow_requests", "Requests by path and status", ["path", "status"], registry=own)
         self.seconds = Histogram(
             "ldpflow_request_seconds", "Seconds a request took", ["path"], buckets=_SECONDS, registry=own
         )
         self._commit = Histogram("ldpflow_commit_seconds", "Seconds a commit took", buckets=_SECONDS, registry=own)
-        self._shared = Counter("ldpflow_committed_requests", "Requests that shared the commits", registry=own)
-        self.waiting = Gauge("ldpflow_reports_waiting", "Reports taken that are in no file yet", registry=own)
+        self._shared = Counter("ldpflow_committed_requests", "Requests committed", registry=own)
+        self.waiting = Gauge("ldpflow_reports_waiting", "Accepted reports that are not sealed yet", registry=own)
         self.set_aside = Gauge("ldpflow_reports_set_aside", "Reports that were damaged in the store", registry=own)
-        self.failing = Gauge("ldpflow_failing", "1 where the last attempt to write failed", ["what"], registry=own)
+        self.failing = Gauge("ldpflow_failing", "1 if the last attempt to write failed", ["what"], registry=own)
         self.files = Counter("ldpflow_files", "Files sealed into the landing folder", registry=own)
 
     def carried_out(self, scheme: str, outcome: Outcome) -> None:
-        """Count what became of a parcel."""
+        """Count the outcome of an upload."""
         for name, count in {
             "accepted": outcome.accepted,
             "already_have": outcome.replayed,
@@ -44,7 +42,7 @@ class Metrics:
             self._refused.labels(scheme, reason).inc(count)
 
     def synced(self, seconds: float, requests: int) -> None:
-        """Count a commit."""
+        """Record a commit: its duration and the number of requests in it."""
         self._commit.observe(seconds)
         self._shared.inc(requests)
 

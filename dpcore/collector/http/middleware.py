@@ -1,7 +1,6 @@
-"""Around every path of the collector: how a request ends that is not carried out, whom it may ask for, and what is counted.
+"""Middleware of every path: error responses, the check of the Host header, and request metrics.
 
-Nothing of a request but its path, its status and the name of its scheme is counted or logged, and no answer says more than
-`responses` does.
+Only a request's path, status and scheme name are counted or logged.  Every response body is a model of `responses`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dpcore.collector.backend import Desk
+from dpcore.collector.backend import Collector
 from dpcore.collector.http import rate_limits
 from dpcore.collector.http.responses import Refused, Trouble
 from dpcore.collector.store.intake import where
@@ -27,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class Ended(Exception):
-    """A request that ends here, with a status and the body of its answer."""
+    """End a request with a status and a response body."""
 
     def __init__(self, status: int, body: Trouble | Refused, after: float | None = None) -> None:
         self.status = status
@@ -41,8 +40,8 @@ def trouble(status: int, reason: Any, after: float | None = None) -> Ended:
     return Ended(status, Trouble(reason=reason), after)
 
 
-def explain(app: FastAPI) -> None:
-    """Let every error be one of `responses`, whoever finds it."""
+def add_error_handlers(app: FastAPI) -> None:
+    """Answer every error with a model of `responses`, whichever layer raises it."""
 
     @app.exception_handler(Ended)
     async def ended(_: Request, error: Ended) -> Response:
@@ -58,16 +57,16 @@ def explain(app: FastAPI) -> None:
         return JSONResponse(Trouble(reason="no such place").model_dump(), 404)
 
 
-class Watched:
-    """Around everything: counts requests, adds headers, and lets no error out that says what was sent.
+class OuterMiddleware:
+    """The outermost layer: counts requests, adds headers, and hides errors that may quote the request.
 
-    A request for another host is refused.  Else a page elsewhere, whose name somebody has made to lead here, could read and
-    send here as if it were ours (DNS rebinding).
+    It refuses requests for other hosts.  This prevents DNS rebinding: an attacker's page could point its own host name to this
+    address, and then read and send as a page of this collector.
     """
 
-    def __init__(self, app: ASGIApp, desk: Desk, names: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, collector: Collector, names: frozenset[str]) -> None:
         self._app = app
-        self._desk = desk
+        self._desk = collector
         self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -76,7 +75,7 @@ class Watched:
             return
         began, status = time.perf_counter(), 0
 
-        async def watched(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -85,20 +84,20 @@ class Watched:
 
         try:
             if self._is_ours(scope):
-                await self._app(scope, receive, watched)
+                await self._app(scope, receive, send_with_headers)
             else:
-                await JSONResponse(Trouble(reason="another host").model_dump(), 421)(scope, receive, watched)
+                await JSONResponse(Trouble(reason="another host").model_dump(), 421)(scope, receive, send_with_headers)
         except Exception as error:
             _log.error("a request failed: %s", where(error))
             if not status:
-                await JSONResponse(Trouble(reason="internal").model_dump(), 500)(scope, receive, watched)
+                await JSONResponse(Trouble(reason="internal").model_dump(), 500)(scope, receive, send_with_headers)
         finally:
             path = getattr(scope.get("route"), "path", "other")
             self._desk.metrics.requests.labels(path, status).inc()
             self._desk.metrics.seconds.labels(path).observe(time.perf_counter() - began)
 
     def _is_ours(self, scope: Scope) -> bool:
-        """Whether a request asks for this host, or, as old clients do, for none."""
+        """Return whether a request names this host, or no host, as old clients do."""
         asked = [value for name, value in scope["headers"] if name == b"host"]
         at = (scope.get("server") or ("",))[0]
         return all(rate_limits.is_asked_here(value.decode("latin-1"), self._names, at) for value in asked)

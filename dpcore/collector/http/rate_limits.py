@@ -1,4 +1,4 @@
-"""How much one sender may send: requests a second, bytes, which are counted as they come, and seconds for it."""
+"""Limits per sender: requests per second, bytes (counted while they arrive) and seconds."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from functools import lru_cache
 
 from dpcore.errors import SchemeError
 
-MOST_CONNECTIONS = 1000  # at once, of all senders
-HEADER_SECONDS = 10.0  # that a connection may be open without a whole request's headers
-REQUEST_SECONDS = 120.0  # that a request may take, until its sender has read the answer
-BODY_SECONDS = 30.0  # that a body may take to arrive
-BODY_ROOM = 256 << 20  # bytes of bodies that are still arriving
-_BURST = 2.0  # seconds of requests that may come at once
-_NAME = re.compile(r"[0-9A-Za-z._-]+|\[?[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*\]?")  # or an address of version 6
-_MOST_SENDERS = 100_000  # that are remembered; who has been quiet longest is forgotten first
+MOST_CONNECTIONS = 1000  # open connections of all senders together
+HEADER_SECONDS = 10.0  # limit for the headers of a request
+REQUEST_SECONDS = 120.0  # limit for a request, until its sender has read the response
+BODY_SECONDS = 30.0  # limit for the arrival of a body
+BODY_ROOM = 256 << 20  # bytes of all incomplete bodies together
+_BURST = 2.0  # seconds' worth of requests that may arrive at once
+_NAME = re.compile(r"[0-9A-Za-z._-]+|\[?[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*\]?")  # or an IPv6 address
+_MOST_SENDERS = 100_000  # senders in memory; the one without requests for the longest time is dropped first
 
 
 class TooLarge(Exception):
-    """A body that is longer than it may be; the rest of it has not been read."""
+    """Raised for a body above its limit; the rest of it is not read."""
 
 
 class TooSlow(Exception):
-    """A body that did not come in time."""
+    """Raised for a body that does not arrive in time."""
 
 
-class Buckets:
-    """A token bucket for each sender: `rate` requests a second, and two seconds' worth at once."""
+class TokenBuckets:
+    """One token bucket per sender: `rate` requests a second, with bursts of two seconds' worth."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, sender: str, rate: float) -> float:
-        """Return 0 and count a request, or the seconds after which there is room for one."""
+        """Count a request and return 0, or return the seconds until one is allowed."""
         now, most = self._clock(), max(1.0, _BURST * rate)
         left, since = self._left.pop(sender, (most, now))
         left = min(most, left + max(0.0, now - since) * rate)
@@ -50,7 +50,7 @@ class Buckets:
 
 
 def network(address: str) -> str:
-    """Return what of an address is one sender: all of it, or the first 64 bits where it is of version 6."""
+    """Return the part of an address that identifies a sender: all of an IPv4 address, the first 64 bits of an IPv6 address."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -62,9 +62,10 @@ def network(address: str) -> str:
 
 @lru_cache(maxsize=256)
 def is_asked_here(host: str, names: frozenset[str], at: str) -> bool:
-    """Return whether a request's Host is one of ours: a name that we were told, or the address that the request came to.
+    """Return whether a request's Host is this collector: a configured name, or the address that received the request.
 
-    An address leads to its machine alone; a name leads where its owner lets it, who may send a browser here.
+    An address always leads to its own machine.  A name leads wherever its owner points it, possibly here, so names must be
+    listed.
 
     >>> [is_asked_here(host, frozenset({"survey.example.org"}), "127.0.0.1") for host in ("localhost:80", "evil.example")]
     [True, False]
@@ -76,7 +77,7 @@ def is_asked_here(host: str, names: frozenset[str], at: str) -> bool:
 
 
 def canonical(host: str) -> str:
-    """Return the name or address in a Host, without its port: in small letters, an address as it is written shortest."""
+    """Return the name or address in a Host header, without the port, in lower case, an address in its shortest form."""
     name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
     name = name.lower().removesuffix(".")
     try:
@@ -87,7 +88,7 @@ def canonical(host: str) -> str:
 
 
 def named(names: Sequence[str]) -> frozenset[str]:
-    """Return the names by which requests may ask, in small letters; raises SchemeError for what is no name or address."""
+    """Return the allowed host names in canonical form; raises SchemeError for an invalid name or address."""
     for name in names:
         if not _NAME.fullmatch(name):
             raise SchemeError(
@@ -97,7 +98,7 @@ def named(names: Sequence[str]) -> frozenset[str]:
 
 
 def trusted(text: str) -> tuple[str, ...]:
-    """Return addresses and networks, separated by commas, whose X-Forwarded-For is believed; raises SchemeError.
+    """Parse the addresses and networks, separated by commas, whose X-Forwarded-For is trusted; raises SchemeError.
 
     >>> trusted("127.0.0.1, 10.0.0.0/8")
     ('127.0.0.1', '10.0.0.0/8')
@@ -108,14 +109,14 @@ def trusted(text: str) -> tuple[str, ...]:
             ipaddress.ip_network(proxy)
         except ValueError:
             raise SchemeError(
-                f"--proxy must be addresses or networks such as 127.0.0.1,10.0.0.0/8, got {proxy[:40]!r}; who believes "
-                "everybody lets anyone be anyone"
+                f"--proxy must be addresses or networks such as 127.0.0.1,10.0.0.0/8, got {proxy[:40]!r}; "
+                "list the addresses of your proxies only"
             ) from None
     return proxies
 
 
 def also_mapped(proxies: Sequence[str]) -> list[str]:
-    """Return addresses and networks with the form that those of version 4 have where a socket listens to version 6, too.
+    """Add the IPv4-mapped IPv6 form of each IPv4 address or network, which dual-stack sockets report.
 
     >>> also_mapped(["10.0.0.0/8"]) == ["10.0.0.0/8", str(ipaddress.ip_network("::ffff:10.0.0.0/104"))]
     True
@@ -128,52 +129,51 @@ def also_mapped(proxies: Sequence[str]) -> list[str]:
     return [*proxies, *mapped]
 
 
-class Room:
-    """What bodies take while they arrive: beyond `most` bytes together, the one that has been at it longest is ended."""
+class BodyMemory:
+    """Memory of incomplete bodies: above `most` bytes in total, the body that has been arriving longest is aborted."""
 
     def __init__(self, most: int = BODY_ROOM) -> None:
         self._most = most
-        self._taken: dict[asyncio.Timeout, int] = {}  # in the order in which they began
-        self._all = 0
+        self._sizes: dict[asyncio.Timeout, int] = {}  # the oldest first
+        self._total = 0
 
     def begin(self, ends: asyncio.Timeout) -> None:
-        self._taken[ends] = 0
+        self._sizes[ends] = 0
 
     def take(self, ends: asyncio.Timeout, size: int) -> None:
-        """Count bytes of a body that has begun, and end others until all that are left have room."""
-        if ends in self._taken:
-            self._taken[ends] += size
-            self._all += size
-        while self._all > self._most:
-            longest = next(iter(self._taken))
+        """Count bytes of a body, and abort the oldest bodies until the rest fits."""
+        if ends in self._sizes:
+            self._sizes[ends] += size
+            self._total += size
+        while self._total > self._most:
+            longest = next(iter(self._sizes))
             self.end(longest)
             longest.reschedule(0)
 
     def end(self, ends: asyncio.Timeout) -> None:
-        self._all -= self._taken.pop(ends, 0)
+        self._total -= self._sizes.pop(ends, 0)
 
 
-async def body(chunks: AsyncIterator[bytes], announced: str | None, most: int, room: Room) -> bytes:
-    """Return a body of at most so many bytes; announced: its length, where the sender has said it.
+async def body(chunks: AsyncIterator[bytes], announced: str | None, most: int, memory: BodyMemory) -> bytes:
+    """Read a body of at most `most` bytes; announced: the sender's Content-Length, if there is one.
 
-    Raises TooLarge before more than `most` bytes have been kept, TooSlow where it takes longer than BODY_SECONDS, or longer
-    than all others that have no room beside it.
+    Raises TooLarge above `most` bytes, and TooSlow after BODY_SECONDS or if `memory` aborts this body.
     """
     if announced is not None and announced.isdigit() and int(announced) > most:
         raise TooLarge
     parts, size = [], 0
     try:
         async with asyncio.timeout(BODY_SECONDS) as ends:
-            room.begin(ends)
+            memory.begin(ends)
             try:
                 async for chunk in chunks:
                     size += len(chunk)
                     if size > most:
                         raise TooLarge
                     parts.append(chunk)
-                    room.take(ends, len(chunk))
+                    memory.take(ends, len(chunk))
             finally:
-                room.end(ends)
+                memory.end(ends)
     except TimeoutError:
         raise TooSlow from None
     return b"".join(parts)

@@ -1,4 +1,4 @@
-"""What a collector answers: the models of its bodies, as its OpenAPI documents them."""
+"""The models of a collector's response bodies, as its OpenAPI documents them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpcore.wire.inbox import LATE, SECOND
 Reason = Literal[(*REASONS, UNREADABLE, SECOND, LATE)]  # type: ignore[valid-type]
 DIGEST = "^[0-9a-f]{64}$"
 _AGAIN = "Do not send it again: it would be refused again."
-DETAILS = {  # what each reason means and what to do; nothing of what was sent
+DETAILS = {  # meaning of each reason, and what to do; never quotes the request
     "too_large": "Longer than one report of the scheme. Send several reports to /schemes/REF/batches, one a line, of "
     "at most `longest_batch` bytes together, which /schemes lists.",
     "not_json": "Not a JSON object in UTF-8. Send one report to /schemes/REF/reports, several to /schemes/REF/batches.",
@@ -27,7 +27,7 @@ DETAILS = {  # what each reason means and what to do; nothing of what was sent
     "malformed_token": "The client's token must be 16 bytes in base64url without padding.",
     "malformed_round": "The round must be empty or at most 63 letters, digits and ._:- such as 2026-11-20.",
     "malformed_payload": "An answer must be base64url without padding.",
-    "incomplete": "Not the attributes that the scheme asks of one client.",
+    "incomplete": "Not the set of attributes that the scheme requires in one report.",
     "wrong_unit": "Not the attribute that the token determines.",
     "wrong_length": "An answer is shorter or longer than its level determines.",
     "unknown_level": "An answer has a level that the mechanism does not have.",
@@ -39,7 +39,7 @@ DETAILS = {  # what each reason means and what to do; nothing of what was sent
     SECOND: "This client has reported for this round before; its first report is counted.",
     LATE: "The round has been counted; reports for it are not accepted any more.",
     "no such place": "No such path, scheme or file. /schemes lists the schemes.",
-    "no such method": "This path is not asked that way. The HTTP reference lists the methods of each path.",
+    "no such method": "This path does not support this method. The HTTP reference lists the methods of each path.",
     "not understood": "Not a well-formed HTTP request.",
     "a key is needed": "Send a key that the collector knows, as `Authorization: Bearer KEY`.",
     "the key may not do that": "The operator gives rights to keys with `ldpflow key`.",
@@ -55,51 +55,49 @@ DETAILS = {  # what each reason means and what to do; nothing of what was sent
 
 
 class SchemeEntry(BaseModel):
-    """A scheme that reports are taken under."""
+    """A scheme that the collector accepts reports for."""
 
-    name: str = Field(description="The scheme's name, by which the paths below `schemes` know it, too.")
+    name: str = Field(description="The scheme's name, which paths below `schemes` accept as well.")
     digest: str = Field(pattern=DIGEST, description="SHA-256 of its canonical text, which every report names.")
-    epsilon: float = Field(description="What one report of all that is asked spends, natural-log units.")
-    longest_report: int = Field(description="Bytes that one report has at most.")
-    longest_batch: int = Field(description="Bytes that a batch may have.")
+    epsilon: float = Field(description="Privacy loss of one report with all attributes, natural-log units.")
+    longest_report: int = Field(description="Maximum length of one report in bytes.")
+    longest_batch: int = Field(description="Maximum length of a batch in bytes.")
 
 
 class Taken(BaseModel):
-    """One report has been taken, now or before."""
+    """One report has been accepted, now or before."""
 
     answer: Literal["accepted", "already have it"] = Field(
-        description="accepted: it is on the disk and will be counted once; already have it: that was so before. Of collectors "
-        "that share a folder one says accepted each time, if another owns the report."
+        description="accepted: the report is on the disk and will be counted once; already have it: it was on the disk "
+        "before. A collector that shares a folder answers accepted each time if another collector owns the report."
     )
 
 
 class Refused(BaseModel):
-    """One report, or a batch as a whole, has been refused, and nothing of it was kept but this count."""
+    """One report, or a batch as a whole, has been refused; only the refusal is counted."""
 
     answer: Literal["refused"] = "refused"
-    reason: Reason = Field(description="The first thing that is wrong.")
+    reason: Reason = Field(description="The first error.")
 
-    @computed_field(description="What that means and what to do.")  # type: ignore[prop-decorator]
+    @computed_field(description="What the reason means and what to do.")  # type: ignore[prop-decorator]
     @property
     def detail(self) -> str:
         return DETAILS[self.reason]
 
 
 class BatchTaken(BaseModel):
-    """What became of a batch, report by report; sent again, every accepted one is `already have it`."""
+    """The outcome of a batch, report by report; if it is sent again, accepted reports count as `already_have`."""
 
     accepted: int = Field(
         ge=0,
         description="Reports that are on the disk now and were not before, or that another collector of the folder owns.",
     )
-    already_have: int = Field(ge=0, description="Reports that had been taken before, or that stand in the batch twice.")
-    refused: dict[Reason, int] = Field(
-        description="Reports that were not taken, by the first thing that is wrong with each."
-    )
+    already_have: int = Field(ge=0, description="Reports that were accepted before, or that the batch contains twice.")
+    refused: dict[Reason, int] = Field(description="Number of refused reports by the first error of each.")
 
 
 class Trouble(BaseModel):
-    """Nothing was taken, for a reason that is not the report's."""
+    """Nothing was accepted, for a reason that has nothing to do with the report's content."""
 
     answer: Literal["not taken"] = "not taken"
     reason: Literal[
@@ -115,35 +113,35 @@ class Trouble(BaseModel):
         "busy",
         "the store cannot be written",
         "internal",
-    ] = Field(description="Why it was not taken.")
+    ] = Field(description="Why nothing was accepted.")
 
-    @computed_field(description="What that means and what to do.")  # type: ignore[prop-decorator]
+    @computed_field(description="What the reason means and what to do.")  # type: ignore[prop-decorator]
     @property
     def detail(self) -> str:
         return DETAILS[self.reason]
 
 
 class Health(BaseModel):
-    """Whether reports are taken; no number of them, which is for `metrics`."""
+    """Whether the collector can store reports; `metrics` has their numbers."""
 
     status: Literal["ok", "failing"] = Field(description="failing: the last attempt to write failed.")
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return what OpenAPI says of the answers that many paths share."""
+    """Return the OpenAPI entries of responses that many paths share."""
     answers: dict[int | str, dict[str, Any]] = {
         400: {"model": Trouble, "description": "The request is not understood."},
         401: {"model": Trouble, "description": "A key is needed: `Authorization: Bearer KEY`."},
         403: {"model": Trouble, "description": "The key may not do that."},
         404: {"model": Trouble, "description": "There is no such scheme or file."},
-        408: {"model": Trouble, "description": "The body did not come in time; send it again."},
+        408: {"model": Trouble, "description": "The body did not arrive in time; send it again."},
         413: {"model": Refused, "description": "Longer than allowed; the rest was not read."},
         415: {"model": Trouble, "description": "The content type is not one of those documented."},
-        421: {"model": Trouble, "description": "Asked of a host that this collector does not answer for."},
-        422: {"model": Refused, "description": "Refused for a reason that sending it again will not change."},
-        429: {"model": Trouble, "description": "Too many requests; `Retry-After` says when to come again."},
-        500: {"model": Trouble, "description": "Our fault; send it again later."},
-        503: {"model": Trouble, "description": "It cannot be kept now, and was not; send it again later."},
+        421: {"model": Trouble, "description": "The request names a host that this collector does not serve."},
+        422: {"model": Refused, "description": "Refused; it would be refused again."},
+        429: {"model": Trouble, "description": "Too many requests; wait for the seconds in `Retry-After`."},
+        500: {"model": Trouble, "description": "An error of the collector; send it again later."},
+        503: {"model": Trouble, "description": "It could not be stored now; send it again later."},
     }
     return {status: answers[status] for status in statuses}
 
@@ -162,19 +160,19 @@ REPORT: dict[str, Any] = {
     },
     "description": "In this order, without spaces, escapes or repeated keys: a report has one spelling.",
 }
-A_LINE_EACH = {"type": "string", "description": "A report a line, each as it would be sent alone."}
+A_LINE_EACH = {"type": "string", "description": "One report per line, each in the form of a single report."}
 
 
-AGAIN: dict[int | str, dict[str, Any]] = {200: {"model": Taken, "description": "It had been taken before."}}
+AGAIN: dict[int | str, dict[str, Any]] = {200: {"model": Taken, "description": "The report was accepted before."}}
 
 
 def gives(*kinds: str) -> dict[int | str, dict[str, Any]]:
-    """Return what OpenAPI says of an answer that is a text or bytes, of one of these content types."""
+    """Return the OpenAPI entry of a text or binary response with one of these content types."""
     return {200: {"content": {kind: {"schema": {"type": "string"}} for kind in kinds}}}
 
 
 def takes(content: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return what OpenAPI says of a body; content: its schema, by content type."""
+    """Return the OpenAPI entry of a request body; content: its schema by content type."""
     return {
         "requestBody": {"required": True, "content": {kind: {"schema": schema} for kind, schema in content.items()}}
     }

@@ -1,4 +1,4 @@
-"""HTTP as the collector speaks it: uvicorn's, with doors, and without what two parsers read in two ways."""
+"""The HTTP protocol of the collector: uvicorn's, with connection limits, and strict about ambiguous lengths."""
 
 from __future__ import annotations
 
@@ -10,52 +10,52 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from dpcore.collector.http.connections import Doors
+from dpcore.collector.http.connections import ConnectionLimits
 from dpcore.collector.http.responses import Trouble
 
-_BACKLOG = 128  # connections that are accepted before any is looked at
+_BACKLOG = 128  # connections that asyncio accepts before it handles any
 
 
-def config_of(app: ASGIApp, doors: Doors, **more: Any) -> uvicorn.Config:
-    """Return how a server gives an application to those whom the doors let in, through `Listener`."""
+def config_of(app: ASGIApp, limits: ConnectionLimits, **more: Any) -> uvicorn.Config:
+    """Return the configuration of a server for an application behind connection limits and a `Listener`."""
 
-    def speaking(**options: Any) -> asyncio.Protocol:
-        return Spoken(doors, **options)
+    def make_protocol(**options: Any) -> asyncio.Protocol:
+        return _CountedProtocol(limits, **options)
 
     return uvicorn.Config(
         app,
-        http=speaking,  # type: ignore[arg-type]  # whatever makes one
+        http=make_protocol,  # type: ignore[arg-type]  # uvicorn calls it as a class
         ws="none",
-        loop="asyncio",  # others accept by themselves
+        loop="asyncio",  # other loops bypass `Listener.accept`
         backlog=_BACKLOG,
-        access_log=False,  # it would hold addresses
+        access_log=False,  # it would contain addresses
         lifespan="on",
         server_header=False,
-        proxy_headers=False,  # the service's own matter
+        proxy_headers=False,  # the service trusts listed proxies only
         **more,
     )
 
 
 class Server(uvicorn.Server):
-    """A server whose doors are swept."""
+    """A server that closes idle connections."""
 
-    def __init__(self, config: uvicorn.Config, doors: Doors) -> None:
+    def __init__(self, config: uvicorn.Config, limits: ConnectionLimits) -> None:
         super().__init__(config)
-        self._doors = doors
+        self._doors = limits
 
     async def on_tick(self, counter: int) -> bool:
-        """Do what is done ten times a second."""
+        """Sweep the connections; uvicorn calls this ten times a second."""
         self._doors.sweep()
         return await super().on_tick(counter)
 
 
-class Spoken(H11Protocol):
-    """A connection, which tells the doors whether it waits or a request of it is being carried out."""
+class _CountedProtocol(H11Protocol):
+    """A connection that reports to the limits whether it is idle or working on a request."""
 
-    def __init__(self, doors: Doors, **options: Any) -> None:
+    def __init__(self, limits: ConnectionLimits, **options: Any) -> None:
         super().__init__(**options)
         self.conn = _Strict(h11.SERVER)
-        self._doors = doors
+        self._doors = limits
         self._number = -1
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -64,15 +64,15 @@ class Spoken(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._tell()
+        self._update_limits()
 
     def on_response_complete(self) -> None:
-        self._tell()
+        self._update_limits()
         super().on_response_complete()  # which may begin the next request
-        self._tell()
+        self._update_limits()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer a request that is none, in the words of all answers, where it has no answer yet, and close."""
+        """Answer a malformed request with `Trouble`, unless a response has begun, and close the connection."""
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.close()
             return
@@ -87,8 +87,8 @@ class Spoken(H11Protocol):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 
-    def _tell(self) -> None:
-        """An answer that its sender has yet to read is part of the request."""
+    def _update_limits(self) -> None:
+        """Update the state; a request ends when its sender has read the response."""
         is_idle = self.cycle is None or self.cycle.response_complete
         if is_idle and not self.transport.get_write_buffer_size():
             self._doors.waits(self._number)
@@ -97,7 +97,7 @@ class Spoken(H11Protocol):
 
 
 class _Strict(h11.Connection):
-    """Refuses a request that says its length twice over: a proxy before us may have believed the other."""
+    """Refuses requests with Content-Length and Transfer-Encoding, which a proxy may interpret differently (smuggling)."""
 
     def next_event(self) -> Any:
         event = super().next_event()

@@ -1,7 +1,7 @@
-"""The collector over HTTP: schemes go out, reports come in, and the answer comes when they are on the disk.
+"""The collector's HTTP routes: they serve schemes and receive reports, and answer when reports are on the disk.
 
-Every path is documented in its OpenAPI (`/openapi.json`).  Bodies of reports are read by `dpcore.wire` alone, so that each has
-the one reason it is refused for; no framework looks into them.
+`/openapi.json` documents every path.  Only `dpcore.wire` parses the bodies of reports, so each refusal has exactly one reason;
+the web framework does not parse them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.requests import ClientDisconnect
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from dpcore.collector.backend import Desk, Offer
+from dpcore.collector.backend import Collector, ServedScheme
 from dpcore.collector.http import rate_limits
 from dpcore.collector.http.access_keys import Access
 from dpcore.collector.http.metrics import CONTENT_TYPE
-from dpcore.collector.http.middleware import Ended, Watched, explain, trouble
+from dpcore.collector.http.middleware import Ended, OuterMiddleware, add_error_handlers, trouble
 from dpcore.collector.http.responses import (
     A_LINE_EACH,
     AGAIN,
@@ -36,7 +36,7 @@ from dpcore.collector.http.responses import (
     gives,
     takes,
 )
-from dpcore.collector.store.intake import UNREADABLE, Kind, Outcome, Parcel
+from dpcore.collector.store.intake import UNREADABLE, Kind, Outcome, Upload
 from dpcore.wire import most_bytes
 
 ONE, LINES, STREAM = "application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream"
@@ -56,45 +56,45 @@ _bearer = HTTPBearer(auto_error=False, description="A key that `ldpflow key` mad
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Service:
-    """A desk behind HTTP.
+    """A collector behind HTTP.
 
-    rate: requests a second of each key, and of each address without one.  most: bytes of a batch.  names: the hosts that
-    requests may ask for beside the address that they come to.
+    rate: requests a second of each key, and of each address without a key.  most: bytes of a batch.  names: host names that
+    requests may use, besides the receiving address.
     """
 
-    desk: Desk
+    collector: Collector
     access: Access
     rate: float
     most: int
     names: frozenset[str] = frozenset()
-    buckets: rate_limits.Buckets = field(default_factory=rate_limits.Buckets)
-    room: rate_limits.Room = field(default_factory=rate_limits.Room)
+    buckets: rate_limits.TokenBuckets = field(default_factory=rate_limits.TokenBuckets)
+    body_memory: rate_limits.BodyMemory = field(default_factory=rate_limits.BodyMemory)
 
     def app(self, origins: Sequence[str] = (), proxies: Sequence[str] = ()) -> FastAPI:
         """Return the application.
 
-        origins: other sites whose pages may send.  proxies: addresses and networks whose X-Forwarded-For says who sends;
-        anyone else's is not looked at.
+        origins: other sites whose pages may send.  proxies: addresses and networks whose X-Forwarded-For is trusted; it is
+        ignored from all others.
         """
 
         @asynccontextmanager
         async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-            self.desk.start()
+            self.collector.start()
             yield
-            self.desk.stop()
+            self.collector.stop()
 
         app = FastAPI(
             title="ldpflow collector",
-            summary="Hands out schemes and takes privatized reports.",
+            summary="Serves schemes and receives privatized reports.",
             version="1",
             lifespan=lifespan,
-            docs_url=None,  # they would load scripts from elsewhere
+            docs_url=None,  # these pages would load scripts from other sites
             redoc_url=None,
             redirect_slashes=False,
         )
         app.state.service = self
         app.include_router(_router)
-        explain(app)
+        add_error_handlers(app)
         if origins:
             app.add_middleware(
                 CORSMiddleware,
@@ -102,13 +102,13 @@ class Service:
                 allow_methods=["GET", "POST"],
                 allow_headers=["Authorization", "Content-Type"],
             )
-        app.add_middleware(Watched, desk=self.desk, names=self.names)
+        app.add_middleware(OuterMiddleware, collector=self.collector, names=self.names)
         if proxies:
             app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=rate_limits.also_mapped(proxies))
         return app
 
     def admit(self, request: Request, presented: str | None, right: str) -> None:
-        """Let a request in that may do this and does not come too often; else raise Ended."""
+        """Check a request's rate limit and its right; raises Ended."""
         key = self.access.key_of(presented) if presented is not None else None
         address = request.client.host if request.client else ""
         sender, rate = (f"key {key.name}", key.rate or self.rate) if key else (rate_limits.network(address), self.rate)
@@ -120,19 +120,19 @@ class Service:
         if key is not None and right not in key.may | self.access.anyone:
             raise trouble(403, "the key may not do that")
 
-    async def take(self, request: Request, offer: Offer, kind: Kind, longest: int) -> Outcome:
-        """Return what became of a request's body; raises Ended where it was not carried out."""
+    async def take(self, request: Request, served: ServedScheme, kind: Kind, longest: int) -> Outcome:
+        """Read a request's body and return its outcome; raises Ended if it was not processed."""
         try:
             announced = request.headers.get("content-length")
-            content = await rate_limits.body(request.stream(), announced, longest, self.room)
+            content = await rate_limits.body(request.stream(), announced, longest, self.body_memory)
         except rate_limits.TooLarge:
-            await self.desk.take(Parcel(scheme=offer.scheme, kind="excess", content=b""))
+            await self.collector.take(Upload(scheme=served.scheme, kind="excess", content=b""))
             raise Ended(413, Refused(reason="too_large")) from None
         except rate_limits.TooSlow:
             raise trouble(408, "too slow") from None
         except ClientDisconnect:
             raise trouble(400, "not understood") from None
-        outcome = await self.desk.take(Parcel(scheme=offer.scheme, kind=kind, content=content))
+        outcome = await self.collector.take(Upload(scheme=served.scheme, kind=kind, content=content))
         if outcome.failure:
             raise trouble(*_FAILURES[outcome.failure])
         return outcome
@@ -152,33 +152,33 @@ def _admitted(right: str) -> Any:
     return Depends(admit)
 
 
-async def _offer(
+async def _served_scheme(
     request: Request, ref: Annotated[str, Path(description="A scheme's name, or its digest.", max_length=64)]
-) -> Offer:
-    offers = _service(request).desk.offers
-    if ref not in offers:
+) -> ServedScheme:
+    served = _service(request).collector.schemes
+    if ref not in served:
         raise trouble(404, "no such place")
-    return offers[ref]
+    return served[ref]
 
 
-Offered = Annotated[Offer, Depends(_offer)]
-Served = Annotated[Service, Depends(_service)]
+RequestedScheme = Annotated[ServedScheme, Depends(_served_scheme)]
+RunningService = Annotated[Service, Depends(_service)]
 Name = Annotated[str, Path(description="A file's name.", max_length=128)]
 _READ, _SUBMIT, _WATCH = ([_admitted(right)] for right in ("read", "submit", "watch"))
 
 
 @_router.get("/schemes", dependencies=_READ, response_model=list[SchemeEntry], responses=documented(*_SHARED))
-async def schemes(service: Served) -> Response:
-    """The schemes that reports are taken under."""
+async def schemes(service: RunningService) -> Response:
+    """List the schemes that the collector accepts reports for."""
     entries = [
         SchemeEntry(
-            name=offer.scheme.name,
-            digest=offer.scheme.digest,
-            epsilon=offer.scheme.epsilon,
-            longest_report=most_bytes(offer.scheme),
+            name=served.scheme.name,
+            digest=served.scheme.digest,
+            epsilon=served.scheme.epsilon,
+            longest_report=most_bytes(served.scheme),
             longest_batch=service.most,
         ).model_dump()
-        for offer in dict.fromkeys(service.desk.offers.values())
+        for served in dict.fromkeys(service.collector.schemes.values())
     ]
     return JSONResponse(entries)
 
@@ -189,9 +189,9 @@ async def schemes(service: Served) -> Response:
     response_class=Response,
     responses=gives(_TOML) | documented(404, *_SHARED),
 )
-async def scheme(offer: Offered) -> Response:
-    """The canonical text, whose SHA-256 is the digest."""
-    return Response(offer.scheme.canonical, media_type=_TOML, headers={"ETag": f'"{offer.scheme.digest}"'})
+async def scheme(served: RequestedScheme) -> Response:
+    """Return the canonical text, whose SHA-256 is the digest."""
+    return Response(served.scheme.canonical, media_type=_TOML, headers={"ETag": f'"{served.scheme.digest}"'})
 
 
 @_router.get(
@@ -200,9 +200,9 @@ async def scheme(offer: Offered) -> Response:
     response_class=Response,
     responses=gives(ONE, _TOML, _BYTES) | documented(404, *_SHARED),
 )
-async def bundle(offer: Offered, file: Name) -> Response:
-    """A file of the client bundle: `manifest.json`, which names the others, `scheme.toml`, and tables of integers."""
-    return _file(offer.bundle, file, {"toml": _TOML, "json": ONE})
+async def bundle(served: RequestedScheme, file: Name) -> Response:
+    """Return a file of the client bundle: `manifest.json`, which lists the others, `scheme.toml`, and tables of integers."""
+    return _file(served.bundle, file, {"toml": _TOML, "json": ONE})
 
 
 @_router.get(
@@ -211,10 +211,10 @@ async def bundle(offer: Offered, file: Name) -> Response:
     response_class=Response,
     responses=gives("text/html") | documented(404, *_SHARED),
 )
-async def page(offer: Offered) -> Response:
-    """The consent page: a form that is privatized in the browser and shown before it is sent."""
-    answer = _file(offer.page, "", {"": "text/html"})
-    answer.headers["Content-Security-Policy"] = offer.policy
+async def page(served: RequestedScheme) -> Response:
+    """Return the consent page: a form whose answers are privatized in the browser and shown before they are sent."""
+    answer = _file(served.page, "", {"": "text/html"})
+    answer.headers["Content-Security-Policy"] = served.policy
     return answer
 
 
@@ -224,9 +224,9 @@ async def page(offer: Offered) -> Response:
     response_class=Response,
     responses=gives("text/javascript") | documented(404, *_SHARED),
 )
-async def module(offer: Offered, file: Name) -> Response:
-    """The browser's client, `ldpflow.mjs`, and the page's own module."""
-    return _file(offer.page, file, {"mjs": "text/javascript"})
+async def module(served: RequestedScheme, file: Name) -> Response:
+    """Return a script: the browser client `ldpflow.mjs`, or a module of the page."""
+    return _file(served.page, file, {"mjs": "text/javascript"})
 
 
 @_router.post(
@@ -237,10 +237,10 @@ async def module(offer: Offered, file: Name) -> Response:
     responses=AGAIN | documented(400, 404, 408, 413, 415, 422, 503, *_SHARED),
     openapi_extra=takes({ONE: REPORT}),
 )
-async def report(request: Request, service: Served, offer: Offered) -> Response:
-    """Take one report, in the one spelling that `dpcore.wire` gives it."""
+async def report(request: Request, service: RunningService, served: RequestedScheme) -> Response:
+    """Accept one report in the canonical form of `dpcore.wire`."""
     _content_type(request, (ONE,))
-    outcome = await service.take(request, offer, "one", most_bytes(offer.scheme) + len(b"\r\n"))
+    outcome = await service.take(request, served, "one", most_bytes(served.scheme) + len(b"\r\n"))
     for reason in outcome.refused:
         raise Ended(413 if reason == "too_large" else 422, Refused(reason=reason))
     return JSONResponse({"answer": "accepted"}, 201) if outcome.taken else JSONResponse({"answer": "already have it"})
@@ -253,10 +253,10 @@ async def report(request: Request, service: Served, offer: Offered) -> Response:
     responses=documented(400, 404, 408, 413, 415, 422, 503, *_SHARED),
     openapi_extra=takes({LINES: A_LINE_EACH, STREAM: {"type": "string", "format": "binary"}}),
 )
-async def batch(request: Request, service: Served, offer: Offered) -> Response:
-    """Take many reports, one a line or as an Arrow stream; each is taken or refused by itself."""
+async def batch(request: Request, service: RunningService, served: RequestedScheme) -> Response:
+    """Accept many reports, one per line or as an Arrow stream; each is accepted or refused separately."""
     kind = _KINDS[_content_type(request, tuple(_KINDS))]
-    outcome = await service.take(request, offer, kind, service.most)
+    outcome = await service.take(request, served, kind, service.most)
     if UNREADABLE in outcome.refused:
         raise Ended(422, Refused(reason=UNREADABLE))
     taken = {"accepted": outcome.taken, "already_have": outcome.replayed, "refused": dict(outcome.refused)}
@@ -266,18 +266,18 @@ async def batch(request: Request, service: Served, offer: Offered) -> Response:
 @_router.get(
     "/health", response_model=Health, responses=documented(421) | {503: {"model": Health, "description": "Failing."}}
 )
-async def health(service: Served) -> Response:
-    """Whether reports are taken."""
-    status = "failing" if service.desk.is_failing else "ok"
+async def health(service: RunningService) -> Response:
+    """Return whether the collector can store reports."""
+    status = "failing" if service.collector.is_failing else "ok"
     return JSONResponse({"status": status}, 503 if status == "failing" else 200)
 
 
 @_router.get(
     "/metrics", dependencies=_WATCH, response_class=Response, responses=gives("text/plain") | documented(*_SHARED)
 )
-async def metrics(service: Served) -> Response:
-    """What is counted, as Prometheus reads it."""
-    return Response(service.desk.metrics.text(), media_type=CONTENT_TYPE)
+async def metrics(service: RunningService) -> Response:
+    """Return the metrics in the format of Prometheus."""
+    return Response(service.collector.metrics.text(), media_type=CONTENT_TYPE)
 
 
 def _content_type(request: Request, allowed: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ import { make } from "./elements.mjs";
 
 const SVG = "http://www.w3.org/2000/svg";
 const at = (id) => document.getElementById(id);
-const { languages = [], first } = JSON.parse(at("told").textContent);
+const { languages = [], first } = JSON.parse(at("odds-texts").textContent);
 
 /** Whether there is anything to tell. */
 export const isTold = languages.length > 0;

@@ -5,6 +5,6 @@ Modules:
     intake: the thread that validates waiting reports and commits them together
     known_ids: report ids already seen
     partition: which of several collectors owns a report
-    sealing: sealing: from the store to Parquet files in the landing folder
+    sealing: from the store to Parquet files in the landing folder
     transfer: transfer of reports to the collector that owns them
 """

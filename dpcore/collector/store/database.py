@@ -1,18 +1,19 @@
-"""What a collector has taken, durable before it answers: one SQLite file, of one collector, of one of those that share a
-folder (`partition`), or of any number that take turns.
+"""The durable store of accepted reports: one SQLite file for each collector or each share of a folder (`partition`).
 
-Rule 1.  `take` returns when the reports are on the disk (write-ahead log, synced at every commit).  It takes those of all
-requests that wait, so that they share the sync.
-Rule 2.  A report is known by its id for as long as the store lives, or until its round is closed (`forget`).  Ids are read in
-the transaction that adds to them, so that two collectors never take one report twice.
-Rule 3.  A token is one person's, who reports once a round: another report of a token that was heard for a round is refused
-(`SECOND`).  What is kept of that is a hash of token and round, which links nobody from round to round.  Reports that are for
-whichever round counts them are that round's to look at (`inbox`).
-Rule 4.  What cannot be kept raises StoreError, and nothing of it has been taken.
-Rule 5.  No clock decides anything: what comes first has the smaller number.
-Rule 6.  The order of arrival, which joins rows to a proxy's log, is kept no longer than sealing needs it (`forget_order`), and
-nobody but the owner can read the file.
-Rule 7.  What another of those that share the folder owns is kept, too, and handed on (`transfer`); who owns it looks at its id.
+Several collectors without shares may use one file; they take turns.
+
+Rule 1.  `take` returns when the reports are on the disk (write-ahead log, synced at every commit).  All waiting requests share
+one commit.
+Rule 2.  The store remembers a report's id as long as the store exists, or until its round is closed (`forget`).  It reads ids
+in the transaction that adds ids, so two collectors never accept one report twice.
+Rule 3.  A token belongs to one respondent, who reports once a round.  A second report of a token for a round is refused
+(`SECOND`).  For this the store has a hash of token and round, which links nobody across rounds.  Reports that name no round are
+checked by the round that counts them (`inbox`).
+Rule 4.  If reports cannot be stored, `take` raises StoreError and accepts none of them.
+Rule 5.  No decision depends on a clock; earlier arrivals have smaller numbers.
+Rule 6.  The order of arrival links rows to a proxy's log.  It is deleted when the reports are sealed (`forget_order`), and only
+the owner can read the file.
+Rule 7.  Reports that another share owns are stored and passed on (`transfer`); the owner checks whether their ids are new.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ from dpcore.wire.parquet_reports import names_of, order_of
 from dpcore.wire.parquet_schema import NAMES
 
 FORMAT = 2
-_SLICE, TURN = 1 << 20, 0.002  # bytes of bodies that are deleted at a time, and seconds between two times
-_PATIENCE = 30.0  # seconds that another collector's transaction is waited for
+_SLICE, TURN = 1 << 20, 0.002  # bytes of bodies per deletion, and seconds between two deletions
+_PATIENCE = 30.0  # seconds to wait for another collector's transaction
 _TABLES = """
 create table if not exists schemes (digest text primary key, canonical text not null) without rowid;
 create table if not exists arrivals (
@@ -75,7 +76,7 @@ create table if not exists segments (
     file text, -- its name, once its bytes are known
     state text not null default 'open' -- then 'sealed', then 'gone'
 );
--- the bytes of a segment's file while it stands, in pieces; of one that format 1 sealed, `bodies` has them
+-- the bytes of a segment's file while the file exists, in pieces; of one that format 1 sealed, `bodies` has them
 create table if not exists contents (
     segment integer not null, piece integer not null, content blob not null, primary key (segment, piece)
 );
@@ -83,38 +84,40 @@ create table if not exists contents (
 
 
 def checksum(body: bytes) -> bytes:
-    """Return what tells a body that has changed: the first 8 bytes of its SHA-256."""
+    """Return a checksum that detects changes of a body: the first 8 bytes of its SHA-256."""
     return hashlib.sha256(body).digest()[:8]
 
 
 @contextmanager
-def words_of(folder: Path) -> Iterator[None]:
-    """Turn what SQLite and the disk say into a StoreError."""
+def store_errors(folder: Path) -> Iterator[None]:
+    """Convert errors of SQLite and the file system into StoreError."""
     try:
         yield
     except sqlite3.DatabaseError as error:
-        hint = "; put back a copy of it" if "malformed" in str(error) or "not a database" in str(error) else ""
+        hint = "; restore it from a backup" if "malformed" in str(error) or "not a database" in str(error) else ""
         raise StoreError(f"the collector's store in {folder} cannot be used ({error}){hint}") from None
     except OSError as error:
         raise StoreError(f"the collector's store in {folder} cannot be used ({error.strerror or error})") from None
 
 
 def connect(folder: Path) -> sqlite3.Connection:
-    """Return a connection whose commits are on the disk when they return, and which leaves nothing of what is deleted."""
-    private_file(folder / FILE)  # the log and its index, beside it, take its mode
+    """Return a connection that syncs every commit to the disk and overwrites deleted data."""
+    private_file(folder / FILE)  # SQLite gives the log and its index the same mode
     for beside in (folder / f"{FILE}-wal", folder / f"{FILE}-shm"):
         if beside.exists():
             private_file(beside)
     database = sqlite3.connect(folder / FILE, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     database.execute("pragma synchronous = full")
     database.execute("pragma secure_delete = on")
-    database.execute("pragma wal_autocheckpoint = 65536")  # pages of 4 KB; the sealing thread is there before that
+    database.execute(
+        "pragma wal_autocheckpoint = 65536"
+    )  # pages of 4 KB; the sealing thread normally checkpoints earlier
     return database
 
 
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """Write alone until the end; what raises leaves nothing."""
+    """Hold the write lock until the end of the block; an exception rolls everything back."""
     database.execute("begin immediate")
     try:
         yield database
@@ -125,33 +128,33 @@ def transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         raise
 
 
-class Fate(NamedTuple):
-    """What became of an arrival's rows, (n,) bool each: new ones are kept, the second ones of a token are refused.
+class TakeResult(NamedTuple):
+    """The outcome of an arrival's rows, as masks, (n,) bool: new rows are stored, second reports of a token are refused.
 
-    handed: those that another collector owns, new or not.
+    handed: rows that another collector owns, new or not.
     """
 
     new: np.ndarray
     second: np.ndarray
     handed: np.ndarray
 
-    def beside(self, handed: np.ndarray) -> Fate:
-        """Return the same of rows among which others are handed on."""
+    def with_handed(self, handed: np.ndarray) -> TakeResult:
+        """Return masks of all rows, given the rows that are passed on; `self` covers the other rows."""
         new, second = np.zeros((2, len(handed)), dtype=bool)
         new[~handed], second[~handed] = self.new, self.second
-        return Fate(new, second, handed)
+        return TakeResult(new, second, handed)
 
 
 class Store:
-    """The reports that a collector of a folder has taken; each thread has its own."""
+    """The reports that a collector of a folder has accepted; an instance belongs to one thread."""
 
     def __init__(self, folder: Path, schemes: Sequence[Scheme], share: Share = WHOLE) -> None:
-        """Open the store of a folder, or of one of those that share it, making it where there is none; raises StoreError."""
+        """Open the store of a folder or of a share of it, creating it if necessary; raises StoreError."""
         self._share = share
         self._folder = share.place(folder)
         self._known, self._heard = KnownIds(), KnownIds()
         self._last = 0
-        with words_of(folder):
+        with store_errors(folder):
             share.move_in(folder)
             self._database: sqlite3.Connection | None = connect(self._folder)
             self._prepare(self._database, schemes)
@@ -164,7 +167,7 @@ class Store:
             (version,) = database.execute("pragma user_version").fetchone()
             if version not in (0, 1, FORMAT):
                 raise StoreError(
-                    f"the store in {self._folder} was written by a newer ldpflow: it is of format {version}, this code reads "
+                    f"the store in {self._folder} was written by a newer ldpflow: it has format {version}, this code reads "
                     f"{FORMAT} and older; update ldpflow"
                 )
             database.executescript(_TABLES)
@@ -174,49 +177,52 @@ class Store:
         sync_folder(self._folder)
 
     def __len__(self) -> int:
-        """How many reports that have been taken are known: all, ever, but those of closed rounds."""
+        """Return the number of accepted reports, without those of closed rounds."""
         return len(self._known)
 
-    def take(self, arrivals: Sequence[Rows], refused: Mapping[tuple[str, str], int]) -> list[Fate]:
-        """Keep the rows whose ids are new and say what became of each of the arrivals.
+    def take(self, arrivals: Sequence[Rows], refused: Mapping[tuple[str, str], int]) -> list[TakeResult]:
+        """Store the rows with new ids, and return the outcome of each arrival.
 
-        refused: (scheme's digest, reason) -> how many reports were not taken.  Raises StoreError: then nothing was kept.
+        refused: (scheme's digest, reason) -> number of refused reports.  Raises StoreError if nothing was stored.
         """
         others = [self._share.owners(rows.ids) != self._share.number for rows in arrivals]
         own = [rows.where(~theirs) for rows, theirs in zip(arrivals, others, strict=True)]
         marks = [marks_of(rows) for rows in own]
-        with words_of(self._folder):
+        with store_errors(self._folder):
             try:
                 if self._database is None:
                     self._database = connect(self._folder)
                 with transaction(self._database) as database:
                     self._catch_up(database)
-                    fates = self._fresh(own, marks)
-                    last = self._insert(database, own, fates, marks)
-                    self._set_down(database, arrivals, others)
+                    results = self._fresh(own, marks)
+                    last = self._insert(database, own, results, marks)
+                    self._insert_for_others(database, arrivals, others)
                     also = Counter(refused)
-                    for rows, fate in zip(own, fates, strict=True):
-                        also[rows.scheme.digest, SECOND] += int(fate.second.sum())
+                    for rows, result in zip(own, results, strict=True):
+                        also[rows.scheme.digest, SECOND] += int(result.second.sum())
                     counts = [(digest, reason, count) for (digest, reason), count in also.items() if count]
                     add = (
                         "insert into refused values (?, ?, ?) on conflict do update set count = count + excluded.count"
                     )
                     database.executemany(add, counts)
             except (sqlite3.Error, OSError):
-                self.close()  # after a failed sync nothing that the connection holds is to be trusted
+                self.close()  # after a failed sync the connection's cache may differ from the disk
                 raise
-        for rows, fate, heard in zip(own, fates, marks, strict=True):
-            self._known.add(rows.ids[fate.new])
-            self._heard.add(_present(heard[fate.new]))
+        for rows, result, heard in zip(own, results, marks, strict=True):
+            self._known.add(rows.ids[result.new])
+            self._heard.add(_present(heard[result.new]))
         self._last = max(self._last, last)
-        return [fate.beside(theirs) if theirs.any() else fate for fate, theirs in zip(fates, others, strict=True)]
+        return [
+            result.with_handed(theirs) if theirs.any() else result
+            for result, theirs in zip(results, others, strict=True)
+        ]
 
     def forget(self, closed: Iterable[tuple[str, str]]) -> None:
-        """Drop the ids of rounds from memory; whoever calls this takes no reports for them any more.
+        """Drop the ids of closed rounds from memory; the caller refuses reports for these rounds from now on.
 
-        closed: scheme's digest, round.  From the disk sealing drops them.  Raises StoreError: then all are remembered.
+        closed: (scheme's digest, round).  Sealing deletes the ids from the disk.  Raises StoreError; then all ids remain.
         """
-        with words_of(self._folder):
+        with store_errors(self._folder):
             if self._database is None:
                 self._database = connect(self._folder)
             with transaction(self._database) as database:
@@ -225,14 +231,14 @@ class Store:
                 self._catch_up(database)
 
     def close(self) -> None:
-        """Let go of the file; `take` opens it again."""
+        """Close the file; `take` opens it again."""
         if self._database is not None:
             with suppress(sqlite3.Error):
                 self._database.close()
             self._database = None
 
     def _catch_up(self, database: sqlite3.Connection) -> None:
-        """Learn the ids that other collectors have added, and those of a commit that failed and stands all the same."""
+        """Load ids that other collectors added, and those of a commit that reported failure but is on the disk."""
         asked = (
             "select number, ids, marks from ids join arrivals using (number) left join closed using (scheme, sent_for) "
             "left join heard using (number) where number > ? and closed.scheme is null order by number"
@@ -241,12 +247,12 @@ class Store:
         for number, *names in database.execute(asked, (self._last,)):
             for memory, text in zip((self._known, self._heard), names, strict=True):
                 stored = np.frombuffer(text or b"", dtype=np.uint8).reshape(-1, NAME_BYTES)
-                # A sealed segment's stand together under its last number, of which some are known.
+                # A sealed segment's ids share one row, under its last number; some of them may be in memory already.
                 memory.add(stored if is_first else stored[~memory.seen(stored)])
             self._last = number
 
-    def _fresh(self, arrivals: Sequence[Rows], marks: Sequence[np.ndarray]) -> list[Fate]:
-        """Which rows of each have ids that are in nothing before them, and which of those a token that was heard."""
+    def _fresh(self, arrivals: Sequence[Rows], marks: Sequence[np.ndarray]) -> list[TakeResult]:
+        """Return which rows have new ids, and which of those repeat a token within a round."""
         if not arrivals:
             return []
         new = ~self._known.seen(np.concatenate([rows.ids for rows in arrivals]))
@@ -256,28 +262,34 @@ class Store:
             second[asked] = self._heard.seen(every[asked])
         ends = np.cumsum([len(rows) for rows in arrivals])[:-1]
         parts = (np.split(rows, ends) for rows in (new & ~second, second, np.zeros(len(new), dtype=bool)))
-        return list(map(Fate, *parts))
+        return list(map(TakeResult, *parts))
 
     def _insert(
-        self, database: sqlite3.Connection, arrivals: Sequence[Rows], fates: Sequence[Fate], marks: Sequence[np.ndarray]
+        self,
+        database: sqlite3.Connection,
+        arrivals: Sequence[Rows],
+        results: Sequence[TakeResult],
+        marks: Sequence[np.ndarray],
     ) -> int:
-        """Add what is new and return the last number given, 0 if none."""
+        """Insert the new rows; return the last arrival number, or 0 if there is none."""
         last = 0
-        for rows, fate, own in zip(arrivals, fates, marks, strict=True):
-            new = rows.where(fate.new)
+        for rows, result, own in zip(arrivals, results, marks, strict=True):
+            new = rows.where(result.new)
             if not len(new):
                 continue
             row = (new.scheme.digest, new.sent_for, len(new))
             cursor = database.execute("insert into arrivals (scheme, sent_for, reports) values (?, ?, ?)", row)
             last, body = int(cursor.lastrowid or 0), new.to_bytes()
             database.execute("insert into ids values (?, ?)", (last, new.ids.tobytes()))
-            if len(heard := _present(own[fate.new])):
+            if len(heard := _present(own[result.new])):
                 database.execute("insert into heard values (?, ?)", (last, heard.tobytes()))
             database.execute("insert into bodies values (?, ?, ?)", (last, body, checksum(body)))
         return last
 
-    def _set_down(self, database: sqlite3.Connection, arrivals: Sequence[Rows], others: Sequence[np.ndarray]) -> None:
-        """Add what others own, those of an owner, scheme and round together."""
+    def _insert_for_others(
+        self, database: sqlite3.Connection, arrivals: Sequence[Rows], others: Sequence[np.ndarray]
+    ) -> None:
+        """Insert the rows that other collectors own, grouped by owner, scheme and round."""
         parts: dict[tuple[int, str, str], list[Rows]] = {}
         for rows, theirs in zip(arrivals, others, strict=True):
             if not theirs.any():
@@ -285,17 +297,17 @@ class Store:
             owners = self._share.owners(rows.ids)
             for owner in np.unique(owners[theirs]).tolist():
                 parts.setdefault((owner, rows.scheme.digest, rows.sent_for), []).append(rows.where(owners == owner))
-        for key, held in parts.items():
-            whole = joined(held)
+        for key, group in parts.items():
+            whole = joined(group)
             row = (*key, len(whole), body := whole.to_bytes(), checksum(body))
             asked = "insert into handing (share, scheme, sent_for, reports, body, checksum) values (?, ?, ?, ?, ?, ?)"
             database.execute(asked, row)
 
 
 def delete_in_turns(database: sqlite3.Connection, table: str, bodies: list[tuple[int, int]]) -> None:
-    """Delete bodies from a table, a few at a time: requests that wait to be kept have their turn between.
+    """Delete bodies from a table in small transactions, so that waiting requests can commit in between.
 
-    bodies: the number and length of each; it is empty afterwards.
+    bodies: (number, length) of each; the list is empty afterwards.
     """
     while bodies:
         some, size = [], 0
@@ -309,9 +321,9 @@ def delete_in_turns(database: sqlite3.Connection, table: str, bodies: list[tuple
 
 
 def forget_order(database: sqlite3.Connection, segment: int) -> None:
-    """Let a segment's ids and marks stand together, sorted, under the last of its numbers.
+    """Merge a segment's ids and marks into one sorted row, under the segment's last number.
 
-    Who has read up to a number before the last reads all of them again; who has read the last knows them.
+    A collector that has read up to an earlier number reads all of them again; one that has read the last number has them.
     """
     chosen = "number in (select number from arrivals where segment = ?)"
     for table, column in (("ids", "ids"), ("heard", "marks")):
@@ -327,11 +339,11 @@ def forget_order(database: sqlite3.Connection, segment: int) -> None:
 
 
 def marks_of(rows: Rows) -> np.ndarray:
-    """Return the hash of token and round of each row, (n, 16) uint8, zeros where it names neither or one of them only."""
-    marks, held = np.zeros((len(rows), NAME_BYTES), dtype=np.uint8), rows.columns.column(NAMES[1])
-    if not rows.sent_for or held.null_count == len(rows):
+    """Return the hash of token and round of each row, (n, 16) uint8; zeros for rows without a token or a round."""
+    marks, tokens = np.zeros((len(rows), NAME_BYTES), dtype=np.uint8), rows.columns.column(NAMES[1])
+    if not rows.sent_for or tokens.null_count == len(rows):
         return marks
-    named = names_of(held)
+    named = names_of(tokens)
     key = hashlib.sha256(f"{rows.scheme.digest} {rows.sent_for}".encode()).digest()
     for row in np.flatnonzero(are_there(named)):
         own = hashlib.blake2b(named[row].tobytes(), digest_size=NAME_BYTES, key=key).digest()
@@ -340,5 +352,5 @@ def marks_of(rows: Rows) -> np.ndarray:
 
 
 def _present(marks: np.ndarray) -> np.ndarray:
-    """Return the marks of those that have one."""
+    """Return the nonzero marks."""
     return marks[are_there(marks)]

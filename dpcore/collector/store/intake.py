@@ -1,7 +1,7 @@
-"""One thread takes what the requests bring: it reads and judges all that wait, and commits them together.
+"""The thread that validates all waiting uploads and commits them together.
 
-While one group is being synced the next one gathers, so that the sync is shared by as many as come meanwhile.  A request is
-answered when its group is on the disk.  What waits is bounded: beyond it a request is told to come again.
+While one group is being synced, the next group accumulates, so many requests share one sync.  A request is answered when its
+group is on the disk.  The queue is bounded: above the limit, a request is answered with `busy` and should be sent again.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from dpcore.wire import LEAST_BYTES, REASONS, Rows, joined, judge, read_report, 
 from dpcore.wire.inbox import LATE, SECOND
 
 Kind = Literal["one", "lines", "stream", "excess"]
-UNREADABLE = "unreadable_batch"  # the reason of a batch that is none: how many reports it held is unknown
-MOST_ROUNDS = 256  # that the lines of a batch may name, each of which is a file some day
-_BLANKS = 64  # lines that a batch may have beyond the reports that fit into its bytes
-_ROOM = 64 << 20  # bytes of bodies that may wait
-_GROUP = 16 << 20  # bytes of bodies in a commit
+UNREADABLE = "unreadable_batch"  # a batch that cannot be parsed; the number of its reports is unknown
+MOST_ROUNDS = 256  # rounds that the lines of a batch may name; each becomes a file
+_BLANKS = 64  # lines of a batch beyond the number of reports that fit into its bytes
+_MOST_WAITING = 64 << 20  # bytes of waiting bodies
+_MOST_COMMITTED = 16 << 20  # bytes of bodies in a commit
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parcel:
-    """The body of a request: one report, lines of reports, a stream of them, or an excess, which was too large to be read.
+class Upload:
+    """The body of a request: one report, lines of reports, a stream of reports, or an excess (too large and not read).
 
-    is_handed: whether it is none, but what another collector has accepted for this one.
+    is_handed: whether another collector accepted the reports and passed them on to this one.
     """
 
     scheme: Scheme
@@ -50,9 +50,9 @@ class Parcel:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of a parcel's reports; refused: reason -> how many; handed: how many another collector owns, new or not.
+    """The outcome of an upload; refused: reason -> number of reports; handed: reports that another collector owns, new or not.
 
-    failure: '' where all of it was carried out; else 'store' (it cannot be kept now), 'busy' (too much waits) or 'internal'.
+    failure: '' if it was processed; otherwise 'store' (cannot be stored now), 'busy' (too many uploads wait) or 'internal'.
     """
 
     accepted: int = 0
@@ -63,13 +63,13 @@ class Outcome:
 
     @property
     def taken(self) -> int:
-        """How many are on the disk and may not have been before."""
+        """Number of reports on the disk that are new, or may be new to another collector."""
         return self.accepted + self.handed
 
 
 @dataclass(frozen=True)
 class _Read:
-    """What a parcel was read as: rows, each of one round, and what was refused of it; a stream's are yet to be judged."""
+    """A parsed upload: rows by round, and refusals by reason; rows of a stream are not validated yet."""
 
     rows: tuple[Rows, ...] = ()
     refused: Counter[str] = field(default_factory=Counter)
@@ -81,13 +81,13 @@ _Done = asyncio.Future[Outcome] | Future[Outcome]
 
 
 class Intake:
-    """The way into the store, for the coroutines of one event loop."""
+    """The queue into the store, for the coroutines of one event loop."""
 
     def __init__(self, store: Store, synced: Callable[[float, int], None] = lambda seconds, requests: None) -> None:
-        """synced: told of every commit, how long it took and how many requests shared it."""
+        """synced: called after each commit, with its duration in seconds and its number of requests."""
         self._store = store
         self._synced = synced
-        self._waiting: SimpleQueue[tuple[Parcel, _Done] | None] = SimpleQueue()
+        self._waiting: SimpleQueue[tuple[Upload, _Done] | None] = SimpleQueue()
         self._bytes = 0
         self._closed, self._forgotten = frozenset[tuple[str, str]](), frozenset[tuple[str, str]]()
         self._thread = threading.Thread(target=self._work, name="intake", daemon=True)
@@ -97,46 +97,46 @@ class Intake:
         self._thread.start()
 
     def stop(self) -> None:
-        """Carry out what waits, and end."""
+        """Process the waiting uploads and end the thread."""
         self._waiting.put(None)
         self._thread.join()
 
     def close(self, rounds: frozenset[tuple[str, str]]) -> None:
-        """Refuse from now on what comes for rounds, of a scheme's digest each, and forget what came; any thread may say it."""
+        """Refuse reports for these rounds, (scheme's digest, round), from now on, and forget their ids; thread-safe."""
         self._closed = rounds
 
-    async def take(self, parcel: Parcel) -> Outcome:
-        """Return what became of a parcel, once that is on the disk."""
-        size = len(parcel.content)
-        if self._bytes + size > _ROOM:
+    async def take(self, upload: Upload) -> Outcome:
+        """Return the outcome of an upload once it is on the disk."""
+        size = len(upload.content)
+        if self._bytes + size > _MOST_WAITING:
             return Outcome(failure="busy")
         self._bytes += size
         try:
             done: asyncio.Future[Outcome] = self._loop.create_future()
-            self._waiting.put((parcel, done))
+            self._waiting.put((upload, done))
             return await done
         finally:
             self._bytes -= size
 
-    def bring(self, parcel: Parcel) -> Outcome:
-        """Return what became of a parcel that another thread brings, or the last one, when this has ended."""
+    def bring(self, upload: Upload) -> Outcome:
+        """Return the outcome of an upload from another thread, or from the only one left after `stop`."""
         if not self._thread.is_alive():
-            return self._carry_out([parcel])[0]
+            return self._carry_out([upload])[0]
         done: Future[Outcome] = Future()
-        self._waiting.put((parcel, done))
+        self._waiting.put((upload, done))
         return done.result()
 
     def _work(self) -> None:
         while (first := self._waiting.get()) is not None:
             group, size, ends = [first], len(first[0].content), False
-            while size < _GROUP and not self._waiting.empty():
+            while size < _MOST_COMMITTED and not self._waiting.empty():
                 more = self._waiting.get()
                 if more is None:
                     ends = True
                     break
                 group.append(more)
                 size += len(more[0].content)
-            outcomes = self._carry_out([parcel for parcel, _ in group])
+            outcomes = self._carry_out([upload for upload, _ in group])
             answered = [(done, outcome) for (_, done), outcome in zip(group, outcomes, strict=True)]
             _answer([(done, outcome) for done, outcome in answered if isinstance(done, Future)])
             self._loop.call_soon_threadsafe(
@@ -145,36 +145,36 @@ class Intake:
             if ends:
                 return
 
-    def _carry_out(self, parcels: Sequence[Parcel]) -> list[Outcome]:
+    def _carry_out(self, uploads: Sequence[Upload]) -> list[Outcome]:
         try:
-            return self._keep(parcels, _judged([_read(parcel) for parcel in parcels]))
+            return self._commit(uploads, _judged([_read(upload) for upload in uploads]))
         except StoreError as error:
             _log.error("%s", error)
-            return [Outcome(failure="store")] * len(parcels)
+            return [Outcome(failure="store")] * len(uploads)
         except Exception as error:
-            if len(parcels) > 1:  # one of them is to blame; what has been kept already is known again
-                return [outcome for parcel in parcels for outcome in self._carry_out([parcel])]
+            if len(uploads) > 1:  # one of them causes the error; those already stored count as replayed
+                return [outcome for upload in uploads for outcome in self._carry_out([upload])]
             _log.error("a request failed: %s", where(error))
-            return [Outcome(failure="internal")] * len(parcels)
+            return [Outcome(failure="internal")] * len(uploads)
 
-    def _keep(self, parcels: Sequence[Parcel], read: Sequence[_Read]) -> list[Outcome]:
+    def _commit(self, uploads: Sequence[Upload], read: Sequence[_Read]) -> list[Outcome]:
         if (closed := self._closed) != self._forgotten:
             self._store.forget(closed)
             self._forgotten = closed
-        # What was handed on has been accepted, whatever was closed since.
+        # Uploads of other collectors have been accepted, so they count even if the round has closed since.
         read = [
-            reading if parcel.is_handed else _in_time(reading, closed)
-            for parcel, reading in zip(parcels, read, strict=True)
+            reading if upload.is_handed else _in_time(reading, closed)
+            for upload, reading in zip(uploads, read, strict=True)
         ]
         refused: Counter[tuple[str, str]] = Counter()
-        for parcel, reading in zip(parcels, read, strict=True):
-            refused.update({(parcel.scheme.digest, reason): count for reason, count in reading.refused.items()})
+        for upload, reading in zip(uploads, read, strict=True):
+            refused.update({(upload.scheme.digest, reason): count for reason, count in reading.refused.items()})
         began = time.monotonic()
-        fates = iter(self._store.take([rows for reading in read for rows in reading.rows], refused))
-        self._synced(time.monotonic() - began, len(parcels))
+        results = iter(self._store.take([rows for reading in read for rows in reading.rows], refused))
+        self._synced(time.monotonic() - began, len(uploads))
         outcomes = []
         for reading in read:
-            own = [next(fates) for _ in reading.rows]
+            own = [next(results) for _ in reading.rows]
             new = sum(int(taken.new.sum()) for taken in own)
             second = sum(int(taken.second.sum()) for taken in own)
             handed = sum(int(taken.handed.sum()) for taken in own)
@@ -186,7 +186,7 @@ class Intake:
 
 
 def where(error: BaseException) -> str:
-    """Return an error's kind and place: all of it that may be logged, since its words may hold what was sent."""
+    """Return an error's type and code location, which may be logged; its message may quote a request."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -196,30 +196,30 @@ def where(error: BaseException) -> str:
 
 def _answer(answered: Sequence[tuple[_Done, Outcome]]) -> None:
     for done, outcome in answered:
-        if not done.done():  # nobody waits where the sender has gone
+        if not done.done():  # the request was cancelled, as its sender disconnected
             done.set_result(outcome)
 
 
-def _read(parcel: Parcel) -> _Read:
-    if parcel.kind == "excess":
+def _read(upload: Upload) -> _Read:
+    if upload.kind == "excess":
         return _Read(refused=Counter(too_large=1))
     try:
-        return _stream(parcel) if parcel.kind == "stream" else _lines(parcel)
+        return _stream(upload) if upload.kind == "stream" else _lines(upload)
     except Exception as error:
         _log.error("a request failed: %s", where(error))
         return _Read(failure="internal")
 
 
-def _stream(parcel: Parcel) -> _Read:
+def _stream(upload: Upload) -> _Read:
     try:
-        rows = read_stream(parcel.content, parcel.scheme)
+        rows = read_stream(upload.content, upload.scheme)
     except InvalidReport:
         return _Read(refused=Counter({UNREADABLE: 1}))
     return _Read((rows,), is_judged=False)
 
 
 def _judged(read: Sequence[_Read]) -> list[_Read]:
-    """Judge the rows of all streams, those of one scheme and round together: a small batch costs as much as a large one."""
+    """Validate the rows of all streams, grouped by scheme and round, because each validation has a fixed cost."""
     groups: dict[tuple[str, str], list[int]] = {}
     for place, reading in enumerate(read):
         if not reading.is_judged:
@@ -236,7 +236,7 @@ def _judged(read: Sequence[_Read]) -> list[_Read]:
 
 
 def _in_time(reading: _Read, closed: frozenset[tuple[str, str]]) -> _Read:
-    """What is left where rounds are closed."""
+    """Return an upload without the rows of closed rounds, which are refused."""
     late = [rows for rows in reading.rows if (rows.scheme.digest, rows.sent_for) in closed]
     if not late:
         return reading
@@ -244,24 +244,24 @@ def _in_time(reading: _Read, closed: frozenset[tuple[str, str]]) -> _Read:
     return replace(reading, rows=open_rows, refused=reading.refused + Counter({LATE: sum(map(len, late))}))
 
 
-def _lines(parcel: Parcel) -> _Read:
-    """Read line after line, unless most are too short for a report: a byte then costs as much as a report does."""
-    lines = [parcel.content]
-    if parcel.kind == "lines":
-        if parcel.content.count(b"\n") > _BLANKS + len(parcel.content) // LEAST_BYTES:
+def _lines(upload: Upload) -> _Read:
+    """Parse a batch line by line; refuse it if most lines are too short for reports, as each line has a fixed cost."""
+    lines = [upload.content]
+    if upload.kind == "lines":
+        if upload.content.count(b"\n") > _BLANKS + len(upload.content) // LEAST_BYTES:
             return _Read(refused=Counter({UNREADABLE: 1}))
-        lines = parcel.content.removesuffix(b"\n").split(b"\n")
-    elif parcel.content.endswith(b"\n"):  # a shell's tools end lines
-        lines = [parcel.content[:-1].removesuffix(b"\r")]
+        lines = upload.content.removesuffix(b"\n").split(b"\n")
+    elif upload.content.endswith(b"\n"):  # shell tools append a line end
+        lines = [upload.content[:-1].removesuffix(b"\r")]
     taken: dict[str, list[Report]] = {}
     refused: Counter[str] = Counter()
     for line in lines:
         try:
-            report = read_report(line, parcel.scheme)
+            report = read_report(line, upload.scheme)
         except RefusedReport as error:
             refused[error.reason] += 1
         else:
             taken.setdefault(report.sent_for, []).append(report)
     if len(taken) > MOST_ROUNDS:
         return _Read(refused=Counter({UNREADABLE: 1}))
-    return _Read(tuple(rows_of(reports, parcel.scheme) for reports in taken.values()), refused)
+    return _Read(tuple(rows_of(reports, upload.scheme) for reports in taken.values()), refused)

@@ -1,8 +1,8 @@
-"""Which report ids have been seen: sorted runs in memory, 16 bytes an id, that double in length until they are long.
+"""The set of report ids already seen: sorted runs in memory, 16 bytes per id, merged into runs of doubling length.
 
-Runs are sorted by a linear image of the id modulo 2^64 under odd multipliers drawn for this process, which with the id's
-second half is as good as the id.  Senders can choose ids that share their image (a few, as the multipliers are secret), so
-that all that share one are looked at: exactly the ids that were seen are found.
+Runs are sorted by a hash of the id: a linear combination of its halves modulo 2^64, with odd multipliers that are secret and
+drawn for this process.  Hash and second half together determine the id.  Senders may find ids with equal hashes, so a lookup
+visits all ids of a hash; the answer is exact.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import secrets
 
 import numpy as np
 
-LONG = 1 << 22  # ids of a run that is merged no more: nobody is answered while it is
+LONG = 1 << 22  # ids of a run that is not merged further, because merging blocks all requests
 
 
 class KnownIds:
-    """A set of ids that grows; an id is 16 bytes, ids are (n, 16) uint8."""
+    """A growing set of 16-byte ids; arrays of ids are (n, 16) uint8."""
 
     def __init__(self) -> None:
         self._factors = tuple(np.uint64(secrets.randbits(64) | 1) for _ in range(2))
@@ -28,11 +28,11 @@ class KnownIds:
         return f"<KnownIds of {len(self)}>"
 
     def seen(self, ids: np.ndarray) -> np.ndarray:
-        """Return which ids are in the set or stand earlier in `ids` themselves, (n,) bool."""
+        """Return which ids are in the set or earlier in `ids`, (n,) bool."""
         keys, rests = self._images(ids)
         order = np.argsort(keys)
         if np.any(keys[order[1:]] == keys[order[:-1]]):
-            order = np.lexsort((rests, keys))  # images are shared: the same ids stand together, the first one first
+            order = np.lexsort((rests, keys))  # some hashes are equal: group equal ids, in stable order
         keys, rests = keys[order], rests[order]
         is_known = np.zeros(len(ids), dtype=bool)
         is_known[1:] = (keys[1:] == keys[:-1]) & (rests[1:] == rests[:-1])
@@ -51,7 +51,7 @@ class KnownIds:
         return seen
 
     def add(self, ids: np.ndarray) -> None:
-        """Put ids into the set, which has none of them."""
+        """Add ids that are not in the set."""
         if not len(ids):
             return
         run = self._images(ids)

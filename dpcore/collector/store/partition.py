@@ -1,7 +1,8 @@
-"""Who owns which reports where several collectors share a folder: collector K of N, those whose random ids begin in its part.
+"""The partition of reports among collectors that share a folder, by the first two bytes of their random ids.
 
-An id's first two bytes are a number below 65,536, of whose N equal parts the K-th is K's.  Each has a store of its own below
-the folder, so that none waits for another and each remembers its own ids alone; all seal into the same folder.
+These bytes are a number below 65,536; its range is divided into N equal parts, and collector K of N owns part K.  Each
+collector has its own store below the folder, so none waits for another and each remembers only its own ids.  All seal into one
+folder.
 """
 
 from __future__ import annotations
@@ -17,60 +18,61 @@ from dpcore.wire import private_folder
 from dpcore.wire.inbox import SHARES, STORE
 
 MOST = 64  # collectors of a folder
-_SAID = re.compile(r"([1-9]\d?)/([1-9]\d?)")
+_SHARE = re.compile(r"([1-9]\d?)/([1-9]\d?)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """Collector `number`, from 1 on, of `of` that share a folder; 1 of 1 has it all."""
+    """Collector `number` (from 1) of the `count` collectors that share a folder; 1 of 1 owns everything."""
 
     number: int = 1
-    of: int = 1
+    count: int = 1
 
     @classmethod
     def parse(cls, text: str) -> Share:
-        """Return what K/N says, as 2/4; raises SchemeError."""
-        match = _SAID.fullmatch(text)
+        """Parse K/N, such as 2/4; raises SchemeError."""
+        match = _SHARE.fullmatch(text)
         if not match or not int(match[1]) <= int(match[2]) <= MOST:
             raise SchemeError(
-                f"a share is K/N, collector K of N, with N at most {MOST}; got {text!r}: say --share 1/4 to the first of four, "
-                "2/4 to the next, and the same --into to all"
+                f"--share must be K/N for collector K of N, with N at most {MOST}, got {text!r}; start the first of four "
+                "collectors with --share 1/4, the next with 2/4, and all with the same --into"
             )
-        return cls(number=int(match[1]), of=int(match[2]))
+        return cls(number=int(match[1]), count=int(match[2]))
 
     def __str__(self) -> str:
-        return "" if self.of == 1 else f"{self.number}-of-{self.of}."
+        return "" if self.count == 1 else f"{self.number}-of-{self.count}."
 
     def place(self, folder: Path) -> Path:
-        """Return where the store is of a collector of a folder."""
-        return folder if self.of == 1 else folder / SHARES / str(self).rstrip(".")
+        """Return the folder of this collector's store."""
+        return folder if self.count == 1 else folder / SHARES / str(self).rstrip(".")
 
     def others(self) -> list[Share]:
-        return [Share(number=k, of=self.of) for k in range(1, self.of + 1) if k != self.number]
+        return [Share(number=k, count=self.count) for k in range(1, self.count + 1) if k != self.number]
 
     def owners(self, ids: np.ndarray) -> np.ndarray:
         """Return the number of the collector that owns each id, (n,) int64; ids: (n, 16) uint8."""
         first = ids[:, 0].astype(np.int64) << 8 | ids[:, 1]
-        return np.asarray(1 + (first * self.of >> 16))
+        return np.asarray(1 + (first * self.count >> 16))
 
     def move_in(self, folder: Path) -> None:
-        """Make the place; raises StoreError where the folder is shared by others in number, and OSError.
+        """Create the folder of this collector's store; raises OSError, and StoreError for a different number of collectors.
 
-        Who owns an id would be another's, which does not know what was taken.
+        With another number, ids would have other owners, which do not know the reports accepted before.
         """
         private_folder(folder)
-        others = {int(place.name.rpartition("-")[2]) for place in (folder / SHARES).glob("*-of-*")} - {self.of}
+        others = {int(place.name.rpartition("-")[2]) for place in (folder / SHARES).glob("*-of-*")} - {self.count}
         if others:
             (total,) = others
             raise StoreError(
-                f"{folder} is shared by {total} collectors: say --share K/{total}, K from 1 to {total}, or give another --into"
+                f"{folder} is shared by {total} collectors; use --share K/{total} with K from 1 to {total}, or another --into"
             )
-        if self.of == 1:
+        if self.count == 1:
             return
         if (folder / STORE).exists():
             raise StoreError(
-                f"{folder} belongs to one collector, which alone knows what it has taken: leave out --share, or give another "
-                "--into"
+                f"{folder} belongs to a single collector, and only its store knows the accepted reports; leave out --share, "
+                "or use "
+                "another --into"
             )
         private_folder(folder / SHARES)
         private_folder(self.place(folder))
