@@ -1,8 +1,8 @@
-"""Audits: what a scheme really keeps, found without asking its mechanisms what they believe.
+"""Audits: the privacy loss that a scheme guarantees, computed independently of its mechanisms' own certificates.
 
-Here: the exact loss of every attribute by enumeration, what an attacker finds who has reports alone or asks again and again,
-and the certificate.  Not here: what mechanisms certify of themselves (`mechanisms`), when an audit is made and landed
-(`rounds`).  May import client, protocol, mechanisms, privacy and errors; its arithmetic is its own.
+Here: the exact loss of every attribute by enumeration, attacks on reports (of one round and of repeated rounds), and the
+certificate.  Not here: the mechanisms' own certificates (`mechanisms`), running and landing an audit (`rounds`).  May import
+client, protocol, mechanisms, privacy and errors; it has its own exact arithmetic.
 
 Modules:
     attacks/: attacks on reports: empirical lower bounds of epsilon, averaging, and tests of the reports' distribution

@@ -1,4 +1,4 @@
-"""An audit as something to sign: Markdown for people, JSON for programs, rows of `checks` for the warehouse."""
+"""The audit certificate: Markdown to sign, JSON for programs, rows of `checks` for the warehouse."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ from dpcore.protocol.syntax.fields import listed
 if TYPE_CHECKING:
     from dpcore.audit.attacks.averaging import Averaging
     from dpcore.audit.attacks.lower_bound import LowerBound
-    from dpcore.audit.publication import Crowd
+    from dpcore.audit.publication import CentralGuarantee
 
 _MEANING = (
     "For every two values of an attribute and every report, the probabilities of that report under the two values differ by "
     "a factor of at most e^epsilon.  The figures are exact: they come from enumerating the integers that clients draw with, "
-    "not from a formula or a sample.  They hold for one report of one client, drawn with the operating system's randomness by "
-    "a client that follows the scheme with this digest; rounds add up, and taking part is not hidden."
+    "not from a formula or a sample.  They apply to one report of one client that follows the scheme with this digest and uses "
+    "the operating system's randomness.  Losses of several rounds add up, and participation is not hidden."
 )
 _TOGETHER = (
-    "Joint counts of two attributes are made of the reports that are sent anyway.  The two are drawn independently of one "
-    "another, so that whoever sees both learns at most what each tells, added up: a pair has no epsilon of its own."
+    "Joint counts of two attributes use the reports of the attributes.  The two reports are drawn independently, so the joint "
+    "loss is at most the sum of both losses: a pair has no epsilon of its own."
 )
 _MEASURED = (
-    "These are not figures to sign.  They are what an attacker finds who runs the clients' code and knows everything but the "
-    "value: at {confidence} % confidence no epsilon below the one found is kept.  A faithful client stays below its promise."
+    "These figures are not part of the signed guarantee.  They are lower bounds of an attacker who runs the clients' code and "
+    "knows everything but the value: with {confidence} % confidence, epsilon is at least this large.  For a correct client "
+    "they "
+    "stay below the promise."
 )
 _ROUND_UP = Context(prec=12, rounding=ROUND_CEILING)
 
@@ -40,15 +42,15 @@ _ROUND_UP = Context(prec=12, rounding=ROUND_CEILING)
 def to_markdown(
     audits: Sequence[SchemeAudit], day: str, version: str, pictures: Mapping[str, str] = MappingProxyType({})
 ) -> str:
-    """Return the certificates of some schemes, one after another.
+    """Return the certificates of several schemes as one text.
 
-    day: when they were made, UTC.  version: of ldpflow.  pictures: where a scheme's picture is, by the scheme's name.
+    day: UTC date of the audit.  version: of ldpflow.  pictures: scheme's name -> path of its picture.
     """
     return "\n\n".join(_scheme_page(audit, day, version, pictures) for audit in audits) + "\n"
 
 
 def to_json(audits: Sequence[SchemeAudit], day: str, version: str) -> str:
-    """Return the certificates of some schemes; fractions are texts such as "178145/65536"."""
+    """Return the certificates of several schemes as JSON; fractions are texts such as "178145/65536"."""
     certificates = [
         {
             "scheme": audit.name,
@@ -57,13 +59,13 @@ def to_json(audits: Sequence[SchemeAudit], day: str, version: str) -> str:
             "version": version,
             "reporting": audit.reporting,
             "promised": audit.promised.text,
-            **_numbers(audit.kept),
+            **_numbers(audit.loss),
             "holds": audit.holds,
             "broken": list(audit.broken),
-            "in_clear": dict(audit.in_clear),
-            "published": _told(audit.published),
+            "in_clear": dict(audit.public),
+            "published": _guarantee_entry(audit.published),
             "attributes": [_entry(attribute) for attribute in audit.attributes],
-            "pairs": [{"pair": pair.names, **_numbers(pair.kept), "how": pair.how} for pair in audit.pairs],
+            "pairs": [{"pair": pair.names, **_numbers(pair.loss), "how": pair.how} for pair in audit.pairs],
             "averaging": None if audit.averaging is None else asdict(audit.averaging),
             "law_of_reports": None if audit.faithfulness is None else asdict(audit.faithfulness),
         }
@@ -73,29 +75,35 @@ def to_json(audits: Sequence[SchemeAudit], day: str, version: str) -> str:
 
 
 def check_rows(audit: SchemeAudit, day: str) -> list[dict[str, Any]]:
-    """Return rows of `checks`: `exact_epsilon(ATTRIBUTE)` for each attribute and `exact_epsilon` for the whole.
+    """Return rows of `checks`: `exact_epsilon(ATTRIBUTE)` for each attribute and `exact_epsilon` for the scheme.
 
-    Where reports were looked at, also `lower_bound(ATTRIBUTE)` for each, `averaging` and `law_of_reports` for the whole.
+    If attacks were run, also `lower_bound(ATTRIBUTE)` for each attribute, and `averaging` and `law_of_reports` for the scheme.
     """
     subject = f"{audit.name} {audit.digest[:16]} on {day}"
     rows = [
         _check(
             f"exact_epsilon({attribute.name})",
             attribute.proven,
-            attribute.found.kept,
-            float(Loss.of(attribute.promised)),
-            f"{subject}: {attribute.mechanism}, {attribute.found.kept.text}; {attribute.found.how}",
+            attribute.finding.loss,
+            float(Loss.from_budget(attribute.promised)),
+            f"{subject}: {attribute.mechanism}, {attribute.finding.loss.text}; {attribute.finding.how}",
         )
         for attribute in audit.attributes
     ]
-    beside = f"; sent in clear: {in_words(audit.in_clear)}" if audit.in_clear else ""
-    total = f"{subject}: {_whole(audit)}, {audit.kept.text}{beside}"
-    rows.append(_check("exact_epsilon", audit.proven, audit.kept, float(Loss.of(audit.promised)), total))
+    public = f"; public: {in_words(audit.public)}" if audit.public else ""
+    total = f"{subject}: {_whole(audit)}, {audit.loss.text}{public}"
+    rows.append(_check("exact_epsilon", audit.proven, audit.loss, float(Loss.from_budget(audit.promised)), total))
     for a in audit.attributes:
         if a.measured is not None:
             counted = f"{subject}: {_counted(a.measured)}; {a.measured.event}"
             rows.append(
-                _check(f"lower_bound({a.name})", not a.belied, a.measured.epsilon, float(Loss.of(a.promised)), counted)
+                _check(
+                    f"lower_bound({a.name})",
+                    not a.contradiction,
+                    a.measured.epsilon,
+                    float(Loss.from_budget(a.promised)),
+                    counted,
+                )
             )
     if audit.averaging is not None:
         averaging = audit.averaging
@@ -115,37 +123,38 @@ def _counted(bound: LowerBound) -> str:
 
 
 def averaged(averaging: Averaging) -> str:
-    """Return what asking again found, in a sentence without its full stop."""
+    """Return the result of the averaging attack, as a sentence without its full stop."""
     first, last, fresh = (
         f"{100 * share:.1f} %" for share in (averaging.right[0], averaging.right[-1], averaging.fresh[-1])
     )
     return (
-        f"of {averaging.people} people {first} are guessed right after one round and {last} after {len(averaging.right)}, "
-        f"{fresh} where clients forget their secret; {averaging.changed} gave another answer though nothing had changed"
+        f"of {averaging.people} respondents, {first} are guessed correctly after one round and {last} after "
+        f"{len(averaging.right)} rounds, compared with {fresh} if clients draw fresh noise; {averaging.changed} respondents "
+        "changed an answer although their value was the same"
     )
 
 
 def _entry(attribute: AttributeAudit) -> dict[str, Any]:
-    finding = attribute.found
+    finding = attribute.finding
     return {
         "attribute": attribute.name,
         "mechanism": attribute.mechanism,
         "promised": attribute.promised.text,
-        **_numbers(finding.kept),
+        **_numbers(finding.loss),
         "holds": attribute.holds,
         "how": finding.how,
         "worst": finding.worst,
         "sensitivity": list(finding.sensitivity),
         "doubts": list(finding.doubts),
         "measured": None if attribute.measured is None else asdict(attribute.measured),
-        **({} if attribute.of is None else {"of": list(attribute.of)}),
+        **({} if attribute.columns is None else {"of": list(attribute.columns)}),
         "digest": attribute.digest,
         "configuration": dict(attribute.configuration),
     }
 
 
 def _numbers(loss: Loss) -> dict[str, Any]:
-    """The loss as texts and floats; JSON has no infinity, so that an unbounded loss has no bracket."""
+    """Return the loss as texts and floats; an unbounded loss has no bracket, because JSON has no infinity."""
     low, high = loss.bracket
     bounded = loss.ratio is not None
     return {
@@ -159,23 +168,23 @@ def _numbers(loss: Loss) -> dict[str, Any]:
 
 def _scheme_page(audit: SchemeAudit, day: str, version: str, pictures: Mapping[str, str]) -> str:
     verdict = "Every promise is kept." if audit.holds else "A promise is BROKEN.  Do not sign."
-    sure = [attribute.name for attribute in audit.attributes if not attribute.promised.is_finite]
-    if sure and audit.holds:
-        verdict = f"Nothing is promised of {listed(tuple(sure))}, whose epsilon is infinite: a report may say for sure."
+    unbounded = [attribute.name for attribute in audit.attributes if not attribute.promised.is_finite]
+    if unbounded and audit.holds:
+        verdict = f"Nothing is promised for {listed(tuple(unbounded))}: epsilon is infinite, so a report may reveal the value."
     head = [
         f"# Privacy certificate: {audit.name}",
         f"{verdict}  {audit.broken[0]}." if audit.broken else verdict,
         f"- scheme digest: `{audit.digest}`\n- made: {day} (UTC), by ldpflow {version}\n"
-        f"- a client's total in a round: epsilon = {at_most(audit.kept)}, promised {audit.promised.text} ({_whole(audit)})"
-        + (f"\n- public, not covered by epsilon: {in_words(audit.in_clear)}" if audit.in_clear else ""),
+        f"- a client's total in a round: epsilon = {at_most(audit.loss)}, promised {audit.promised.text} ({_whole(audit)})"
+        + (f"\n- public, not covered by epsilon: {in_words(audit.public)}" if audit.public else ""),
         _MEANING,
     ]
     lines = [
-        "| attribute | mechanism | promised epsilon | kept epsilon | kept, exact | holds |",
+        "| attribute | mechanism | promised epsilon | certified epsilon | certified, exact | holds |",
         "|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {a.name} | {a.mechanism} | {a.promised.text} | {at_most(a.found.kept)} | {a.found.kept.text} "
+        f"| {a.name} | {a.mechanism} | {a.promised.text} | {at_most(a.finding.loss)} | {a.finding.loss.text} "
         f"| {'yes' if a.holds else 'NO'} |"
         for a in audit.attributes
     ]
@@ -186,59 +195,62 @@ def _scheme_page(audit: SchemeAudit, day: str, version: str, pictures: Mapping[s
 
 
 def _pairs(audit: SchemeAudit) -> list[str]:
-    """What the joint counts of pairs cost; nothing where a scheme has none."""
+    """Return the section on joint counts of pairs; empty if there are no pairs."""
     lines = [f"- {pair.words}" for pair in audit.pairs]
-    return ["## Two answers together", _TOGETHER, "\n".join(lines)] if lines else []
+    return ["## Pairs of attributes", _TOGETHER, "\n".join(lines)] if lines else []
 
 
 def _published(audit: SchemeAudit) -> list[str]:
-    """The second figure, attribute by attribute; nothing where nobody has looked."""
-    told = audit.published
-    if told is None:
+    """Return the section on central epsilon by shuffling, by unit; empty if it was not computed."""
+    guarantee = audit.published
+    if guarantee is None:
         return []
-    lines = ["| counted together | epsilon, published, at most | delta |", "|---|---|---|"]
-    lines += [f"| {', '.join(unit)} | {upward(each.epsilon)} | {each.delta:.3g} |" for unit, each in told.units.items()]
-    sentence = f"{told.words[0].upper()}{told.words[1:]}."
-    return ["## What publication reveals", sentence, *(["\n".join(lines)] if told.units else [])]
+    lines = ["| unit | central epsilon, at most | delta |", "|---|---|---|"]
+    lines += [
+        f"| {', '.join(unit)} | {upward(figure.epsilon)} | {figure.delta:.3g} |"
+        for unit, figure in guarantee.units.items()
+    ]
+    sentence = f"{guarantee.words[0].upper()}{guarantee.words[1:]}."
+    return ["## What publication reveals", sentence, *(["\n".join(lines)] if guarantee.units else [])]
 
 
-def _told(told: Crowd | None) -> dict[str, Any] | None:
-    if told is None:
+def _guarantee_entry(guarantee: CentralGuarantee | None) -> dict[str, Any] | None:
+    if guarantee is None:
         return None
-    whole = None if told.whole is None else asdict(told.whole)
-    units = [{"attributes": list(unit), **asdict(figure)} for unit, figure in told.units.items()]
+    whole = None if guarantee.whole is None else asdict(guarantee.whole)
+    units = [{"attributes": list(unit), **asdict(figure)} for unit, figure in guarantee.units.items()]
     return {
-        "reports": told.reports,
+        "reports": guarantee.reports,
         "whole": whole,
         "units": units,
-        "refusals": list(told.refusals),
-        "words": told.words,
+        "refusals": list(guarantee.refusals),
+        "words": guarantee.words,
     }
 
 
 def _measured(audit: SchemeAudit, picture: str | None) -> list[str]:
-    """What reports alone show; nothing where nobody has looked."""
+    """Return the section on attacks; empty if none were run."""
     bounds = [(a, a.measured) for a in audit.attributes if a.measured is not None]
     if not bounds:
         return []
-    lines = ["| attribute | promised | reports show at least | counted | looked at |", "|---|---|---|---|---|"]
+    lines = ["| attribute | promised | lower bound from reports | counts | statistic |", "|---|---|---|---|---|"]
     lines += [
         f"| {a.name} | {a.promised.text} | {bound.epsilon:.4f} | {_counted(bound)} | {bound.event} |"
         for a, bound in bounds
     ]
     text = _MEASURED.format(confidence=f"{100 * bounds[0][1].confidence:g}")
-    again = [] if audit.averaging is None else [f"Asked again and again: {averaged(audit.averaging)}."]
-    again += [] if audit.faithfulness is None else [f"Drawn as stated: {audit.faithfulness.words}."]
+    tests = [] if audit.averaging is None else [f"Repeated rounds: {averaged(audit.averaging)}."]
+    tests += [] if audit.faithfulness is None else [f"Distribution of reports: {audit.faithfulness.words}."]
     drawn = [] if picture is None else [f"![promised, proven and shown]({picture})"]
-    return ["## What reports show", text, "\n".join(lines), *again, *drawn]
+    return ["## What reports show", text, "\n".join(lines), *tests, *drawn]
 
 
 def _section(attribute: AttributeAudit) -> str:
-    finding, sensitivity = attribute.found, ", ".join(map(str, attribute.found.sensitivity))
+    finding, sensitivity = attribute.finding, ", ".join(map(str, attribute.finding.sensitivity))
     together = (
         []
-        if attribute.of is None
-        else [f"- {' and '.join(attribute.of)} are asked together: the loss is of both at once"]
+        if attribute.columns is None
+        else [f"- joint attribute of {' and '.join(attribute.columns)}: the loss covers both"]
     )
     lines = [
         *together,
@@ -256,9 +268,13 @@ def _section(attribute: AttributeAudit) -> str:
 
 
 def at_most(loss: Loss) -> str:
-    """Twelve digits that are not below the loss."""
+    """Return the loss with twelve digits, rounded up."""
     return "unbounded" if loss.ratio is None else f"{_ROUND_UP.create_decimal(loss.bracket[1]).normalize():f}"
 
 
 def _whole(audit: SchemeAudit) -> str:
-    return "the sum over attributes" if audit.reporting == "all" else "the dearest unit; a client reports one"
+    return (
+        "the sum over attributes"
+        if audit.reporting == "all"
+        else "the largest per-unit loss; a client reports one unit"
+    )

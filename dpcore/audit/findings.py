@@ -1,4 +1,4 @@
-"""What an audit finds of a scheme, and whether it keeps what it promises."""
+"""The results of an audit, and whether they are within the promises of the scheme."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:  # the attacks simulate, which an exact audit does not need
     from dpcore.audit.attacks.averaging import Averaging
     from dpcore.audit.attacks.lower_bound import LowerBound
     from dpcore.audit.attacks.report_distribution import Faithfulness
-    from dpcore.audit.publication import Crowd
+    from dpcore.audit.publication import CentralGuarantee
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What enumeration found: the exact loss, how every case was seen, and a case that attains it.
+    """The result of enumeration: the exact loss, how all cases were covered, and a case that attains the loss.
 
     sensitivity: for additive noise the largest l1 distance of two rows of each table, lattice units.
-    doubts: anything else that forbids a signature, each a sentence.
+    doubts: other reasons not to sign, each a sentence.
     """
 
-    kept: Loss
+    loss: Loss
     how: str
     worst: str
     sensitivity: tuple[int, ...] = ()
@@ -33,10 +33,11 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class AttributeAudit:
-    """What one attribute promises and what it keeps.
+    """The promise and the certified loss of one attribute.
 
-    configuration: the integers both sides use.  digest: their SHA-256, with the mechanism's name and epsilon, 64 hex digits.
-    measured: what reports alone show, None where nobody has looked.  of: the columns that it asks together, where it does.
+    configuration: the integers that client and estimator use.  digest: SHA-256 of the configuration, the mechanism's name and
+    epsilon, 64 hex digits.  measured: the lower bound from reports, None if no attack was run.  columns: those of a joint
+    attribute, None for other attributes.
     """
 
     name: str
@@ -44,65 +45,64 @@ class AttributeAudit:
     configuration: Mapping[str, Any]
     digest: str
     promised: Budget
-    found: Finding
+    finding: Finding
     measured: LowerBound | None = None
-    of: tuple[str, ...] | None = None
+    columns: tuple[str, ...] | None = None
 
     @property
     def proven(self) -> bool:
-        """Whether the loss is within the promise, exactly, and nothing forbids a signature."""
-        return self.found.kept.is_within(Loss.of(self.promised)) and not self.found.doubts
+        """Whether the exact loss is within the promise and there are no doubts."""
+        return self.finding.loss.is_within(Loss.from_budget(self.promised)) and not self.finding.doubts
 
     @property
     def holds(self) -> bool:
-        """Whether the promise is proven, and reports do not belie it."""
-        return self.proven and not self.belied
+        """Whether the promise is proven and reports do not contradict it."""
+        return self.proven and not self.contradiction
 
     @property
-    def belied(self) -> str:
-        """What reports show beyond the promise, a sentence; empty where they do not."""
+    def contradiction(self) -> str:
+        """A sentence if the lower bound from reports exceeds the promise, otherwise empty."""
         bound = self.measured
         if bound is None or bound.epsilon <= float(self.promised):
             return ""
         return (
-            f"reports show an epsilon of at least {bound.epsilon:.4g} where {self.promised.text} is promised ({bound.event}; "
+            f"reports show an epsilon of at least {bound.epsilon:.4g}, above the promised {self.promised.text} ({bound.event}; "
             f"input cells {bound.values[0]} and {bound.values[1]})"
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairAudit:
-    """What the two reports of a pair lose together, beside what they lose one by one.
+    """The joint loss of the two reports of a pair, and the sum of their losses.
 
-    spent: the sum of both reports' exact losses.  kept: the loss of both together.
+    spent: the sum of both reports' exact losses.  loss: the joint loss.
     """
 
     names: tuple[str, str]
     spent: Loss
-    kept: Loss
+    loss: Loss
     how: str
 
     @property
     def holds(self) -> bool:
-        """Whether both reports together lose no more than one by one."""
-        return self.kept.is_within(self.spent)
+        """Whether the joint loss is at most the sum of both losses."""
+        return self.loss.is_within(self.spent)
 
     @property
     def words(self) -> str:
         """A sentence without its full stop."""
-        verdict = "nothing beyond what both reports spend already" if self.holds else "MORE than both reports spend"
-        return f"{' and '.join(self.names)} together: {self.kept.text}, {verdict}; {self.how}"
+        verdict = "at most the sum of both losses" if self.holds else "MORE than the sum of both losses"
+        return f"{' and '.join(self.names)} together: {self.loss.text}, {verdict}; {self.how}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SchemeAudit:
-    """What a scheme promises a client for one round, and what it keeps.
+    """The promise of a scheme to a client for one round, and its certified loss.
 
-    kept: the sum over attributes, whose draws are independent, or where a client reports one unit the largest of the units'
-    sums; the unit is drawn without looking at a record.  averaging: what asking again and again finds.  faithfulness: whether
-    reports have the law that they should have.  published: what a round of the planned size tells whoever sees its results
-    alone.  All three are None where nobody has looked.  in_clear: label -> how many categories it has; what it tells is
-    promised to nobody.  pairs: of which joint counts are kept.
+    loss: the sum over attributes, whose draws are independent; if a client reports one unit, the largest sum of a unit, as the
+    unit is drawn independently of the record.  averaging: the averaging attack.  faithfulness: tests of the reports'
+    distribution.  published: central epsilon by shuffling of a round of the planned size.  All three are None if not computed.
+    public: label -> number of its categories; no epsilon covers labels.  pairs: those with joint counts.
     """
 
     name: str
@@ -110,53 +110,53 @@ class SchemeAudit:
     canonical: str
     reporting: str
     promised: Budget
-    kept: Loss
+    loss: Loss
     attributes: tuple[AttributeAudit, ...]
-    in_clear: Mapping[str, int] = field(default_factory=dict)
+    public: Mapping[str, int] = field(default_factory=dict)
     pairs: tuple[PairAudit, ...] = ()
-    published: Crowd | None = None
+    published: CentralGuarantee | None = None
     averaging: Averaging | None = None
     faithfulness: Faithfulness | None = None
 
     @property
     def proven(self) -> bool:
-        """Whether every attribute's promise and that of the whole are proven, and pairs spend nothing of their own."""
-        whole = self.kept.is_within(Loss.of(self.promised)) and all(pair.holds for pair in self.pairs)
+        """Whether the promises of all attributes and of the scheme are proven, and pairs add no loss."""
+        whole = self.loss.is_within(Loss.from_budget(self.promised)) and all(pair.holds for pair in self.pairs)
         return whole and all(attribute.proven for attribute in self.attributes)
 
     @property
     def holds(self) -> bool:
-        """Whether they are proven, and neither reports, their law nor asking again belie them."""
-        belied = any(attribute.belied for attribute in self.attributes)
-        looked = (self.averaging, self.faithfulness)
-        return self.proven and not belied and all(found is None or found.holds for found in looked)
+        """Whether the promises are proven and no attack or test of reports contradicts them."""
+        is_contradicted = any(attribute.contradiction for attribute in self.attributes)
+        tests = (self.averaging, self.faithfulness)
+        return self.proven and not is_contradicted and all(test is None or test.holds for test in tests)
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """What does not hold, each a sentence; empty where everything does."""
+        """The promises that are broken, each a sentence; empty if all hold."""
         sentences = []
         for attribute in self.attributes:
-            if not attribute.found.kept.is_within(Loss.of(attribute.promised)):
+            if not attribute.finding.loss.is_within(Loss.from_budget(attribute.promised)):
                 sentences.append(
-                    f"{attribute.name} of {self.name} keeps epsilon = {float(attribute.found.kept):.9g} where "
-                    f"{attribute.promised.text} is promised ({attribute.found.worst})"
+                    f"{attribute.name} of {self.name} has epsilon = {float(attribute.finding.loss):.9g}, above the promised "
+                    f"{attribute.promised.text} ({attribute.finding.worst})"
                 )
-            doubts = [*attribute.found.doubts, *([attribute.belied] if attribute.belied else [])]
+            doubts = [*attribute.finding.doubts, *([attribute.contradiction] if attribute.contradiction else [])]
             sentences += [f"{attribute.name} of {self.name}: {doubt}" for doubt in doubts]
         sentences += [f"{self.name}: {pair.words}" for pair in self.pairs if not pair.holds]
         if self.averaging is not None and not self.averaging.holds:
             sentences.append(
-                f"{self.name}: {self.averaging.changed} of {self.averaging.people} clients with a secret, asked again, gave "
-                "other answers though nothing had changed; their answers average out"
+                f"{self.name}: {self.averaging.changed} of {self.averaging.people} clients with a secret changed an answer "
+                "although their value was the same; averaging over rounds reveals the value"
             )
         if self.faithfulness is not None and not self.faithfulness.holds:
             worst = self.faithfulness.strays[0]
             sentences.append(
-                f"{self.name}: clients do not draw as the scheme says ({worst.what}: an honest client's would look so with a "
-                f"chance of {worst.chance:.0e})"
+                f"{self.name}: reports do not have the distribution of the scheme ({worst.statistic}: for a correct client the "
+                f"p-value would be {worst.chance:.0e})"
             )
         if not sentences and not self.holds:
             sentences.append(
-                f"{self.name} keeps epsilon = {float(self.kept):.9g} in total where {self.promised.text} is promised"
+                f"{self.name} has epsilon = {float(self.loss):.9g} in total, above the promised {self.promised.text}"
             )
         return tuple(sentences)

@@ -1,4 +1,4 @@
-"""An audit's two halves together: what enumeration proves of the integers, and what running the clients' code shows."""
+"""A complete audit: the exact loss by enumeration, and attacks on the clients' code."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from dpcore.audit.attacks.report_distribution import faithfulness
 from dpcore.audit.findings import SchemeAudit
 from dpcore.protocol.scheme import Scheme
 
-_TRIALS_A_PERSON = 1000  # a person's answers cost as much as so many reports of a mechanism
-_PEOPLE = (20, 500)
+_TRIALS_A_PERSON = 1000  # reports of a mechanism that take as long as the answers of one simulated respondent
+_PEOPLE = (20, 500)  # least and most respondents of the averaging attack
 
 
 def measure(audit: SchemeAudit, random: Source, *, trials: int = TRIALS) -> SchemeAudit:
-    """Return the audit with its black-box half: a lower bound for each attribute, the averaging attack, the law of reports.
+    """Add the attacks to an audit: a lower bound per attribute, the averaging attack, and tests of the reports' distribution.
 
-    random: the operating system's, as clients use it; a seeded source makes it reproducible.  trials: reports of either of two
-    values for each attribute, 1000 or more.
+    random: the operating system's source, as clients use it, or a seeded source for reproducible results.  trials: reports for
+    each of two values of each attribute, 1000 or more.
 
-    Raises SchemeError for fewer trials, CalibrationError where the likelihood of a mechanism is not known.
+    Raises SchemeError for fewer trials, CalibrationError if a mechanism has no registered likelihood.
     """
     scheme = Scheme.from_toml(audit.canonical)
     attributes = tuple(

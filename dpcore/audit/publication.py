@@ -1,7 +1,8 @@
-"""What a round of a scheme publishes of one person, by the integers clients draw with: the second figure, with its condition.
+"""Central epsilon by shuffling of a round, from the integers that clients draw with, and its conditions.
 
-Each mechanism's levels are enumerated as in `exact_loss`: of a frequency oracle what reports say of three values, the person's
-two and what everybody else holds; all triples are alike.  Of additive noise nothing but the exact loss is used.
+Each mechanism's levels are enumerated as in `exact_loss`.  For a frequency oracle, the weights of reports under three values
+suffice: the respondent's two candidate values and the common value of all others; all triples are equivalent.  For additive
+noise only the exact loss is used.
 """
 
 from __future__ import annotations
@@ -38,22 +39,22 @@ from dpcore.privacy.shuffling.contrast import Contrast
 from dpcore.privacy.shuffling.kinds import Kinds
 from dpcore.protocol.scheme import Scheme
 
-DELTA = 1e-6  # of a whole round
+DELTA = 1e-6  # delta of a whole round
 _NOTHING_LINKS = Publication()
-_SURE = "a stated channel gives an answer for some values alone, so that one report may say for sure that a value is not theirs"
-_LINES = 1200  # up to this prime every line of local hashing is looked at
-_STARTS = 64  # of windows that everybody else may hold
-_BINS = 8  # ends of bins of a coefficient with noise
-_LEVEL_LAW = 1 << 16  # what a level law sums to
+_UNBOUNDED = "some values never give some answers in a stated channel, so one report may exclude a value with certainty"
+_LINES = 1200  # largest prime for which all lines of local hashing are enumerated
+_STARTS = 64  # candidate windows for the common value of all others
+_BINS = 8  # bin edges of a noisy coefficient
+_LEVEL_TOTAL = 1 << 16  # sum of the weights of a level distribution
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crowd:
-    """What publishing so many reports tells of one person.
+class CentralGuarantee:
+    """Central epsilon by shuffling for one respondent of a round; never above the local epsilon.
 
-    attributes: what is told of each answer, and units of those that are counted together: never more than the local epsilon.
-    whole: of all that a client answers.  refusals: why there is no figure, none where there is one.  reports: of the smallest
-    group that is published alone, which `group` says.
+    attributes: by attribute.  units: by unit of jointly counted attributes.  whole: for all answers of a client.  refusals:
+    reasons why there is no figure, empty if there is one.  reports: number of reports in the smallest published group.  group:
+    describes that group.
     """
 
     attributes: Mapping[str, Figure] = field(default_factory=dict)
@@ -65,7 +66,7 @@ class Crowd:
 
     @property
     def words(self) -> str:
-        """The whole figure with its condition, a sentence without its full stop."""
+        """The figure of the whole with its conditions, a sentence without its full stop."""
         if self.whole is None:
             return "publishing only aggregates: no less than the local epsilon, because " + "; ".join(self.refusals)
         return (
@@ -74,14 +75,14 @@ class Crowd:
         )
 
 
-def planned(scheme: Scheme, clients: int | None = None) -> Crowd:
-    """Return what a round of so many clients, or as planned, publishes; groups by label are taken to be alike."""
+def planned(scheme: Scheme, clients: int | None = None) -> CentralGuarantee:
+    """Return the central guarantee for a number of clients, by default the scheme's; label groups are assumed equally large."""
     groups = math.prod(len(label.categories) for label in scheme.labels.values())
     group = f" in each of {groups} groups by label" if groups > 1 else ""
-    return replace(crowd(scheme, max(1, (clients or scheme.clients) // groups)), group=group)
+    return replace(central_guarantee(scheme, max(1, (clients or scheme.clients) // groups)), group=group)
 
 
-def crowd(
+def central_guarantee(
     scheme: Scheme,
     reports: int,
     *,
@@ -89,33 +90,35 @@ def crowd(
     publication: Publication = _NOTHING_LINKS,
     rounds: int = 1,
     attacked: bool = False,
-) -> Crowd:
-    """Return what publication tells of one of so many reports; refused where `publication` or Gaussian noise say so.
+) -> CentralGuarantee:
+    """Return the central guarantee of a round, or the reasons why there is none.
 
-    reports: of the smallest group that is published alone.  delta: of the whole, in equal parts for its units.  rounds: in
-    which the same people report.  attacked: whether lower bounds of attributes are looked for, too; else they are 0.
+    reports: number of reports in the smallest published group. delta: of the whole, divided equally among units. rounds: number
+    of rounds with the same respondents. attacked: whether to compute lower bounds of attributes, which are 0 otherwise.
     """
     publication = replace(publication, delta=max(publication.delta, float(scheme.delta)))
-    refusals = publication.refusals + (() if scheme.budget.is_finite else (_SURE,))
+    refusals = publication.refusals + (() if scheme.budget.is_finite else (_UNBOUNDED,))
     if refusals:
-        return Crowd(whole=None, refusals=refusals, reports=reports)
+        return CentralGuarantee(whole=None, refusals=refusals, reports=reports)
     channels = {unit: jointly([levels(scheme.attributes[name].mechanism) for name in unit]) for unit in scheme.units}
     is_all = scheme.reporting == "all"
-    each, share = (delta / len(channels) / rounds, 1.0) if is_all else (delta / rounds, 1 / len(channels))
-    alike = {channel: published(channel, reports, each, share, attacked=attacked) for channel in set(channels.values())}
-    units = {unit: alike[channel] for unit, channel in channels.items()}
+    unit_delta, share = (delta / len(channels) / rounds, 1.0) if is_all else (delta / rounds, 1 / len(channels))
+    distinct = {
+        channel: published(channel, reports, unit_delta, share, attacked=attacked) for channel in set(channels.values())
+    }
+    units = {unit: distinct[channel] for unit, channel in channels.items()}
     if is_all:
         figures = list(units.values())
-    else:  # a person's unit is one of them, and delta the average over which
+    else:  # a respondent reports one unit; delta is averaged over units
         members = [replace(level, share=level.share * share) for channel in channels.values() for level in channel]
-        figures = [published(members, reports, each, attacked=False)]
+        figures = [published(members, reports, unit_delta, attacked=False)]
     attributes = {name: _at_most(units[unit], scheme.attributes[name].budget) for unit in units for name in unit}
     whole = _at_most(_total(figures * rounds), reduce(add, [scheme.budget] * rounds))
-    return Crowd(attributes=attributes, units=units, whole=whole, reports=reports)
+    return CentralGuarantee(attributes=attributes, units=units, whole=whole, reports=reports)
 
 
 def _at_most(figure: Figure, budget: Budget) -> Figure:
-    """The figure, or the local one where that is less."""
+    """Return the figure, or the local epsilon if it is smaller."""
     local = math.nextafter(float(budget), math.inf)
     return figure if figure.epsilon <= local else replace(figure, epsilon=float(budget))
 
@@ -129,14 +132,14 @@ def _total(figures: Sequence[Figure]) -> Figure:
 
 @singledispatch
 def levels(mechanism: Mechanism) -> tuple[Level, ...]:
-    """Return what is known of a mechanism's public levels; of one that is not known here, of the channel that it lists."""
+    """Return the bounds of a mechanism's public levels; for unregistered mechanisms, from the channel that they list."""
     channel = mechanism.channel()
     if channel is None:
         certificate = mechanism.certificate()
-        kept = Fraction(certificate.kept)
-        return (Level(ratio=up(kept) if certificate.kind == "ratio" else math.exp(up(kept)) * (1 + 1e-14)),)
-    shares = mechanism.parameters().get("level_law", [_LEVEL_LAW])
-    return tuple(level_of(weights, share / _LEVEL_LAW) for weights, share in zip(channel, shares, strict=True))
+        loss = Fraction(certificate.kept)
+        return (Level(ratio=up(loss) if certificate.kind == "ratio" else math.exp(up(loss)) * (1 + 1e-14)),)
+    shares = mechanism.parameters().get("level_law", [_LEVEL_TOTAL])
+    return tuple(level_of(weights, share / _LEVEL_TOTAL) for weights, share in zip(channel, shares, strict=True))
 
 
 @levels.register
@@ -155,7 +158,7 @@ def _(mechanism: BitCounts) -> tuple[Level, ...]:
     weight = {(1, 1): true, (0, 1): total - true, (1, 0): other, (0, 0): total - other}
     patterns = list(product((0, 1), repeat=values))
     rows = [[prod(weight[bit, int(y == x)] for y, bit in enumerate(bits)) for bits in patterns] for x in range(values)]
-    mass = Fraction(total - true, total - other)  # a factor that some category's zero bit has
+    mass = Fraction(total - true, total - other)  # likelihood ratio of some category's zero bit
     return (level_of(np.array(rows, dtype=object), mass=mass),)
 
 
@@ -169,13 +172,13 @@ def _(mechanism: SubsetSelection) -> tuple[Level, ...]:
             continue
         for x, row in enumerate(rows):
             row.append(comb(k - values, rest) * (mechanism.weight_in if members[x] else mechanism.weight_out))
-    mass = Fraction(k * mechanism.weight_out, mechanism.total)  # every subset lacks somebody's category
+    mass = Fraction(k * mechanism.weight_out, mechanism.total)  # every subset lacks some category
     return (level_of(np.array(rows, dtype=object), mass=mass),)
 
 
 @levels.register
 def _(mechanism: HadamardResponse) -> tuple[Level, ...]:
-    """Which of the values favour the same symbol of a column: all patterns are as frequent, of three rows or of two."""
+    """Enumerate which values favour the same symbol of a column; all patterns of two or three rows are equally frequent."""
     values = min(mechanism.categories, 3)
     rows: list[list[int]] = [[] for _ in range(values)]
     for signs in product((0, 1), repeat=values - 1):
@@ -195,18 +198,18 @@ def _(mechanism: LocalHashing) -> tuple[Level, ...]:
         return (_of_pairs(prime, bins, inside, outside),)
     values = min(mechanism.categories, 3)
     slope, shift = np.arange(1, prime)[:, None], np.arange(prime)
-    said_by = [(slope * x + shift) % prime * bins // prime for x in range(values)]
-    first = [np.argmax([said_by[y] == said_by[x] for y in range(x + 1)], axis=0) for x in range(values)]
-    code = sum(values**x * each for x, each in enumerate(first))  # which of them fall together, and with whom
+    hashes = [(slope * x + shift) % prime * bins // prime for x in range(values)]
+    first = [np.argmax([hashes[y] == hashes[x] for y in range(x + 1)], axis=0) for x in range(values)]
+    code = sum(values**x * position for x, position in enumerate(first))  # which values collide
     counts = np.bincount(np.asarray(code).ravel())
     patterns = {
         tuple(int(i) // values**x % values for x in range(values)): int(counts[i]) for i in np.flatnonzero(counts)
     }
     rows: list[list[int]] = [[] for _ in range(values)]
     for kind, count in patterns.items():
-        for said in sorted(set(kind)):
+        for bin_ in sorted(set(kind)):
             for x, row in enumerate(rows):
-                row.append(count * (inside if kind[x] == said else outside))
+                row.append(count * (inside if kind[x] == bin_ else outside))
         if rest := bins - len(set(kind)):
             for row in rows:
                 row.append(count * rest * outside)
@@ -214,7 +217,7 @@ def _(mechanism: LocalHashing) -> tuple[Level, ...]:
 
 
 def _of_pairs(prime: int, bins: int, inside: int, outside: int) -> Level:
-    """Of two values: how often a line separates them is exact; nobody else's is looked at."""
+    """Return the level from two values only: how often a line separates them is exact."""
     widths = np.diff(-(-np.arange(bins + 1) * prime // bins)).tolist()
     apart = 1 - Fraction(sum(width * (width - 1) for width in widths), prime * (prime - 1))
     distance = apart * Fraction(inside - outside, inside + (bins - 1) * outside)
@@ -231,22 +234,22 @@ def _(mechanism: SquareWave) -> tuple[Level, ...]:
 
 @levels.register
 def _(mechanism: DyadicWave) -> tuple[Level, ...]:
-    """Of a line the range is extended, others are circles; cells of one phase have one row."""
+    """A line has an extended range, other levels are circles; cells of equal phase share a row."""
     stated = mechanism.parameters()
     cells, lists = stated["cells"], (stated[name] for name in ("widths", "weights_in", "weights_out", "level_law"))
     return tuple(
-        _wave(cells, window, cells if turns else cells + window - 1, heavy, light, share / _LEVEL_LAW)
+        _wave(cells, window, cells if turns else cells + window - 1, heavy, light, share / _LEVEL_TOTAL)
         for turns, window, heavy, light, share in zip(turns_of(stated), *lists, strict=True)
     )
 
 
 @levels.register
 def _(mechanism: CrossedWave) -> tuple[Level, ...]:
-    """Windows at opposite ends are the farthest apart: of the plane, of what products there are, and of either number."""
+    """Windows at opposite ends differ most: in the plane, in the product, and in either number."""
     stated = mechanism.parameters()
     M, (side, length, *alone) = stated["cells"], stated["widths"]
     x, y = np.divmod(np.unique(np.linspace(0, M * M - 1, _STARTS).astype(int)), M)
-    x, y = np.append(x, [0, M - 1]), np.append(y, [M - 1, 0])  # the last product is the least there is
+    x, y = np.append(x, [0, M - 1]), np.append(y, [M - 1, 0])  # the last product is the smallest
     products = ((2 * x + 1 - M) * (2 * y + 1 - M) + (M - 1) ** 2) // 2
     square = _near(x, side, M + side - 1)[:, :, None] & _near(y, side, M + side - 1)[:, None, :]
     inside = [
@@ -257,13 +260,13 @@ def _(mechanism: CrossedWave) -> tuple[Level, ...]:
     pairs = [(0, len(x) - 3), (0, len(x) - 1), (0, len(x) - 3), (0, len(x) - 3)]
     lists = (stated[name] for name in ("weights_in", "weights_out", "level_law"))
     return tuple(
-        _of_windows(near, pair, heavy, light, share / _LEVEL_LAW)
+        _of_windows(near, pair, heavy, light, share / _LEVEL_TOTAL)
         for near, pair, heavy, light, share in zip(inside, pairs, *lists, strict=True)
     )
 
 
 def _wave(cells: int, window: int, outputs: int, heavy: int, light: int, share: float) -> Level:
-    """Two windows are apart by at most their width, what a circle leaves of it, and how far a range's can be shifted."""
+    """Two windows differ most at a shift of their width, limited by the circle's circumference or the range of the values."""
     is_circle = outputs == cells
     shift = min(window, outputs - window) if is_circle else min(window, cells - 1)
     starts = np.unique([0, shift, *np.linspace(0, cells - 1, min(cells, _STARTS)).astype(int).tolist()])
@@ -271,19 +274,19 @@ def _wave(cells: int, window: int, outputs: int, heavy: int, light: int, share: 
 
 
 def _near(starts: np.ndarray, window: int, outputs: int) -> np.ndarray:
-    """Which outputs are in the windows that start there, (places, outputs) bool."""
+    """Return which outputs are in the windows with these starts, (starts, outputs) bool."""
     return np.asarray((np.arange(outputs) - starts[:, None]) % outputs < window)
 
 
 def _of_windows(inside: np.ndarray, pair: tuple[int, int], heavy: int, light: int, share: float) -> Level:
-    """Of windows of one size, (places, outputs) bool, of which a pair is the farthest apart."""
+    """Return the level of windows of equal size, (starts, outputs) bool; pair: the two that differ most."""
     first, second = (inside[place] for place in pair)
     outputs, window, apart = len(first), int(first.sum()), int(np.count_nonzero(first & ~second))
     total = window * heavy + (outputs - window) * light
     return Level(
         ratio=up(Fraction(heavy, light)),
         distance=up(Fraction(apart * (heavy - light), total)),
-        mass=-up(-Fraction(outputs * light, total)),  # no output is near to all
+        mass=-up(-Fraction(outputs * light, total)),  # no output is in all windows
         share=share,
         attacks=tuple(attacks_of(np.where(inside, heavy, light) / total, *pair)),
     )
@@ -291,21 +294,21 @@ def _of_windows(inside: np.ndarray, pair: tuple[int, int], heavy: int, light: in
 
 @levels.register
 def _(mechanism: WaveletLaplace) -> tuple[Level, ...]:
-    """The exact loss of the whole, at every block; who attacks looks at one coefficient, the farthest apart of the block."""
+    """Use the exact total loss for every block; the attack uses the block's coefficient with the largest range."""
     stated = mechanism.parameters()
-    shares = stated.get("level_law") or [_LEVEL_LAW]
+    shares = stated.get("level_law") or [_LEVEL_TOTAL]
     ratio = math.exp(up(Fraction(mechanism.certificate().kept))) * (1 + 1e-14)
     attacks = [_of_noise(table, noise) for table, noise in zip(mechanism.tables, mechanism.noise_scales, strict=True)]
-    if not mechanism.is_sampled:  # all blocks are of one report: the one that tells most
-        attacks = [max(attacks, key=lambda found: found[0].strength)]
+    if not mechanism.is_sampled:  # one report has all blocks: attack the most informative one
+        attacks = [max(attacks, key=lambda attack: attack[0].strength)]
     return tuple(
-        Level(ratio=ratio, share=share / _LEVEL_LAW, attacks=() if mechanism.is_gaussian else found)
-        for share, found in zip(shares, attacks, strict=True)
+        Level(ratio=ratio, share=share / _LEVEL_TOTAL, attacks=() if mechanism.is_gaussian else attack)
+        for share, attack in zip(shares, attacks, strict=True)
     )
 
 
 def _of_noise(table: np.ndarray, noise: int) -> tuple[Contrast | Kinds, ...]:
-    """Of one coefficient with discrete Laplace noise: reports below its least, above its largest, and in bins between."""
+    """Return attacks on a coefficient with discrete Laplace noise: reports below its minimum, above its maximum, in bins."""
     entries = table[:, int(np.argmax(np.ptp(table, axis=0)))]
     rows = np.unique(np.linspace(0, len(entries) - 1, _STARTS).astype(int))
     values = np.concatenate([[entries.max(), entries.min()], entries[rows]])
@@ -314,7 +317,7 @@ def _of_noise(table: np.ndarray, noise: int) -> tuple[Contrast | Kinds, ...]:
 
 
 def _with_noise(values: np.ndarray, edges: np.ndarray, noise: int) -> np.ndarray:
-    """How often a value with discrete Laplace noise is below the first edge, between two, at the last or above it."""
+    """Return the bin probabilities of each value plus discrete Laplace noise: below the first edge, between edges, above."""
     to_edge = edges - values[:, None]
     tail = np.exp(-np.maximum(np.abs(to_edge), 1 - to_edge) / noise) / (1 + math.exp(-1 / noise))
     at_least = np.where(to_edge >= 1, tail, 1 - tail)  # Pr(noise >= the edge)

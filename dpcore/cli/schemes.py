@@ -361,31 +361,31 @@ def audit(
 
 
 def _show_audit(audit: SchemeAudit) -> None:
-    """A scheme's certificate in short: what is promised, what is kept, and how every case was seen."""
+    """Print the promised and certified losses of a scheme, and how they were enumerated."""
     from dpcore.audit import at_most, averaged
     from dpcore.protocol.domain.label import in_words
 
-    columns = ("attribute", "mechanism", "promised", "kept at most", "kept, exact", "reports show at least", "holds")
+    columns = ("attribute", "mechanism", "promised", "certified", "exact", "bound by attack", "holds")
     table = new_table(f"{audit.name}  {audit.digest[:16]}", *columns)
     for a in audit.attributes:
-        finding = a.found
-        losses = (at_most(finding.kept), finding.kept.text)
+        finding = a.finding
+        losses = (at_most(finding.loss), finding.loss.text)
         shown = "" if a.measured is None else f"{a.measured.epsilon:.4f}"
         table.add_row(a.name, a.mechanism, a.promised.text, *losses, shown, "yes" if a.holds else "NO")
     show(table)
     for a in audit.attributes:
-        print(f"{a.name}: {a.found.how}; attained: {a.found.worst}")
+        print(f"{a.name}: {a.finding.how}; attained: {a.finding.worst}")
     for pair in audit.pairs:
         print(pair.words)
     if audit.averaging is not None:
-        print(f"asked again: {averaged(audit.averaging)}")
+        print(f"repeated rounds: {averaged(audit.averaging)}")
     if audit.faithfulness is not None:
-        print(f"drawn as stated: {audit.faithfulness.words}")
-    held = sum(a.holds for a in audit.attributes)
+        print(f"distribution of reports: {audit.faithfulness.words}")
+    holding = sum(a.holds for a in audit.attributes)
     print(f"digest  {audit.digest}")
-    print(f"total   epsilon at most {at_most(audit.kept)} a client, promised {audit.promised.text}")
+    print(f"total   epsilon at most {at_most(audit.loss)} per client, promised {audit.promised.text}")
     if audit.published is not None:
         print(audit.published.words)
-    if audit.in_clear:
-        print(f"sent in clear, which epsilon does not cover: {in_words(audit.in_clear)}")
-    print(f"{held} of {len(audit.attributes)} attributes keep what they promise\n")
+    if audit.public:
+        print(f"public, not covered by epsilon: {in_words(audit.public)}")
+    print(f"the promises of {holding} of {len(audit.attributes)} attributes hold\n")

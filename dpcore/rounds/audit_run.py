@@ -60,7 +60,7 @@ def draw(audit: SchemeAudit) -> Any:
 
     from dpcore.results import plots
 
-    rows = [(a.name, float(a.promised), float(a.found.kept), a.measured) for a in audit.attributes]
+    rows = [(a.name, float(a.promised), float(a.finding.loss), a.measured) for a in audit.attributes]
     bounds = pd.DataFrame(
         [(name, promised, epsilon, nan if shown is None else shown.epsilon) for name, promised, epsilon, shown in rows],
         columns=["attribute", "promised", "epsilon", "lower_bound"],

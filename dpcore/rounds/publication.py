@@ -19,15 +19,17 @@ from dpcore.results.tables.spending import TokenCharges
 from dpcore.rounds.run import Run
 
 if TYPE_CHECKING:
-    from dpcore.audit.publication import Crowd
+    from dpcore.audit.publication import CentralGuarantee
 
 
-def revealed(run: Run, aggregate: Aggregate, parts: Sequence[Aggregate], charges: Mapping[str, TokenCharges]) -> Crowd:
+def revealed(
+    run: Run, aggregate: Aggregate, parts: Sequence[Aggregate], charges: Mapping[str, TokenCharges]
+) -> CentralGuarantee:
     """Return the central epsilon by shuffling of the round.
 
     parts: the aggregates of batches in order of arrival.  charges: by token.
     """
-    from dpcore.audit.publication import crowd  # a slow import
+    from dpcore.audit.publication import central_guarantee  # a slow import
 
     plan = run.plan
     reports = min(_least(part, plan.min_clients) for part in (aggregate, *_gathered(parts)))
@@ -38,10 +40,10 @@ def revealed(run: Run, aggregate: Aggregate, parts: Sequence[Aggregate], charges
         in_order=any(accepted != aggregate.n for accepted in before),
         least_cell=reports,
     )
-    return crowd(run.scheme, max(reports, 1), publication=publication, attacked=True)
+    return central_guarantee(run.scheme, max(reports, 1), publication=publication, attacked=True)
 
 
-def with_central_epsilon(tables: Mapping[str, pd.DataFrame], published: Crowd) -> dict[str, pd.DataFrame]:
+def with_central_epsilon(tables: Mapping[str, pd.DataFrame], published: CentralGuarantee) -> dict[str, pd.DataFrame]:
     """Return `budgets` and `schemes` with the columns on published aggregates."""
     figures = [published.attributes.get(name) for name in tables["budgets"]["attribute"]]
     rows = [(None,) * 3 if figure is None else (figure.epsilon, figure.delta, figure.low) for figure in figures]

@@ -55,8 +55,8 @@ EPSILONS = ("0.1", "1", "ln 3", "2.5", "6")
 def test_listed_oracles_keep_exactly_what_they_certify(oracle: type, categories: int, epsilon: str) -> None:
     mechanism = oracle.design(Budget.parse(epsilon), categories=categories)
     found = audit_mechanism(mechanism)
-    assert found.kept == Loss(ratio=mechanism.certificate().kept)
-    assert found.kept.is_within(Loss.of(mechanism.budget))
+    assert found.loss == Loss(ratio=mechanism.certificate().kept)
+    assert found.loss.is_within(Loss.from_budget(mechanism.budget))
     assert "weights of the channel" in found.how
 
 
@@ -69,7 +69,7 @@ def test_classes_of_reports_give_what_the_list_gives(
     monkeypatch.setattr(oracle, "channel", lambda self: None)
     by_classes = audit_mechanism(mechanism)
     assert "any two categories" in by_classes.how
-    assert by_classes.kept == listed.kept
+    assert by_classes.loss == listed.loss
 
 
 def test_ten_thousand_categories_are_enumerated_by_classes(subtests: pytest.Subtests) -> None:
@@ -77,7 +77,7 @@ def test_ten_thousand_categories_are_enumerated_by_classes(subtests: pytest.Subt
         with subtests.test(oracle=oracle):
             mechanism = oracle.design(Budget.parse("1"), categories=10_000)
             found = audit_mechanism(mechanism)
-            assert found.kept == Loss(ratio=mechanism.certificate().kept)
+            assert found.loss == Loss(ratio=mechanism.certificate().kept)
             assert "any two categories" in found.how
 
 
@@ -92,7 +92,7 @@ def test_the_clients_own_code_leads_to_the_audited_ratio(subtests: pytest.Subtes
             laws = [law_of_clients(mechanism, true, draws) for true in range(mechanism.inputs)]
             reports = sorted(set().union(*laws))
             counted = np.array([[law.get(report, 0) for report in reports] for law in laws])
-            assert audit_mechanism(mechanism).kept == Loss(ratio=largest_ratio(counted).ratio)
+            assert audit_mechanism(mechanism).loss == Loss(ratio=largest_ratio(counted).ratio)
 
 
 def test_waves_keep_exactly_what_they_certify(subtests: pytest.Subtests) -> None:
@@ -101,8 +101,8 @@ def test_waves_keep_exactly_what_they_certify(subtests: pytest.Subtests) -> None
             with subtests.test(epsilon=epsilon, wave=wave):
                 mechanism = wave.design(Budget.parse(epsilon))
                 found = audit_mechanism(mechanism)
-                assert found.kept == Loss(ratio=mechanism.certificate().kept)
-                assert found.kept.is_within(Loss.of(mechanism.budget))
+                assert found.loss == Loss(ratio=mechanism.certificate().kept)
+                assert found.loss.is_within(Loss.from_budget(mechanism.budget))
                 assert found.doubts == ()
 
 
@@ -110,7 +110,7 @@ def test_the_clients_own_code_of_a_wave_leads_to_the_audited_ratio() -> None:
     wave = SquareWave(Budget.parse("1"), 8, 2, 5, 2)
     laws = [law_of_clients(wave, true, 5 * 5 + 7 * 2) for true in range(wave.inputs)]
     counted = np.array([[law.get((cell,), 0) for cell in range(12)] for law in laws])
-    assert audit_mechanism(wave).kept == Loss(ratio=largest_ratio(counted).ratio) == Loss(ratio=Fraction(5, 2))
+    assert audit_mechanism(wave).loss == Loss(ratio=largest_ratio(counted).ratio) == Loss(ratio=Fraction(5, 2))
 
 
 @pytest.mark.parametrize(("allocation", "degree"), every_value_once(["sample", "split", "paper"], [1, 0, 2]))
@@ -119,9 +119,9 @@ def test_wavelets_keep_exactly_what_they_certify(allocation: str, degree: int) -
         Budget.parse("1"), degree=degree, finest_level=4, cells=512, allocation=allocation
     )
     found = audit_mechanism(mechanism)
-    assert found.kept == Loss(mechanism.certificate().kept)
+    assert found.loss == Loss(mechanism.certificate().kept)
     assert found.sensitivity == mechanism.certificate().sensitivity
-    assert found.kept.is_within(Loss.of(mechanism.budget))
+    assert found.loss.is_within(Loss.from_budget(mechanism.budget))
     assert found.doubts == ()
 
 
@@ -131,7 +131,7 @@ def test_wavelets_around_a_circle_keep_exactly_what_they_certify(subtests: pytes
         with subtests.test(basis=basis):
             mechanism = WaveletLaplace.design(Budget.parse("1"), basis=basis, finest_level=4, cells=512)
             found = audit_mechanism(mechanism)
-            assert found.kept == Loss(mechanism.certificate().kept)
+            assert found.loss == Loss(mechanism.certificate().kept)
             assert found.sensitivity == mechanism.certificate().sensitivity
             assert found.doubts == ()
 
@@ -139,8 +139,8 @@ def test_wavelets_around_a_circle_keep_exactly_what_they_certify(subtests: pytes
 def test_a_weight_one_unit_too_large_is_found() -> None:
     for epsilon in ("0.1", "1", "4"):
         budget = Budget.parse(epsilon)
-        assert audit_mechanism(RandomizedResponse.design(budget, categories=5)).kept.is_within(Loss.of(budget))
-        assert not audit_mechanism(OneTooMany.design(budget, categories=5)).kept.is_within(Loss.of(budget))
+        assert audit_mechanism(RandomizedResponse.design(budget, categories=5)).loss.is_within(Loss.from_budget(budget))
+        assert not audit_mechanism(OneTooMany.design(budget, categories=5)).loss.is_within(Loss.from_budget(budget))
 
 
 def test_a_window_cut_off_at_the_edge_is_found_by_its_row_s_total() -> None:
@@ -149,8 +149,8 @@ def test_a_window_cut_off_at_the_edge_is_found_by_its_row_s_total() -> None:
     cut = CutWindow(honest.budget, 8, honest.weight_in, honest.weight_out)
     found = audit_mechanism(cut)
     edge, inner = 2 * cut.weight_in + 6 * cut.weight_out, 3 * cut.weight_in + 5 * cut.weight_out
-    assert found.kept == Loss(ratio=Fraction(cut.weight_in * inner, cut.weight_out * edge))
-    assert not found.kept.is_within(Loss.of(cut.budget))
+    assert found.loss == Loss(ratio=Fraction(cut.weight_in * inner, cut.weight_out * edge))
+    assert not found.loss.is_within(Loss.from_budget(cut.budget))
 
 
 def test_a_square_wave_cut_off_at_the_ends_keeps_a_quarter_less_privacy() -> None:
@@ -158,8 +158,8 @@ def test_a_square_wave_cut_off_at_the_ends_keeps_a_quarter_less_privacy() -> Non
     honest = SquareWave.design(Budget.parse("1"), cells=64)
     cut = CutWave(honest.budget, honest.cells, honest.half_width, honest.weight_in, honest.weight_out)
     found = audit_mechanism(cut)
-    assert float(found.kept) == pytest.approx(1.258, abs=0.001)
-    assert not found.kept.is_within(Loss.of(cut.budget))
+    assert float(found.loss) == pytest.approx(1.258, abs=0.001)
+    assert not found.loss.is_within(Loss.from_budget(cut.budget))
     assert sorted(int(cell) for cell in found.worst.replace(",", "").split() if cell.isdigit())[1] == 0
 
 
@@ -167,7 +167,7 @@ def test_a_dyadic_wave_cut_off_at_one_level_is_found_there() -> None:
     honest = DyadicWave.design(Budget.parse("1"), levels=3)
     cut = CutDyadicWave(honest.budget, honest.cells, honest.half_widths, honest.level_law, honest.weights)
     found = audit_mechanism(cut)
-    assert not found.kept.is_within(Loss.of(cut.budget))
+    assert not found.loss.is_within(Loss.from_budget(cut.budget))
     assert found.worst.startswith("level 1, ")
 
 
@@ -184,7 +184,7 @@ def test_noise_that_is_too_small_and_sensitivities_that_are_too_small_are_found(
     honest = WaveletLaplace.design(Budget.parse("1"), degree=1, finest_level=3, cells=256)
     monkeypatch.setattr(WaveletLaplace, "certificate", lies)
     thin = replace(honest, noise_scales=tuple(t - 1 for t in honest.noise_scales))
-    assert not audit_mechanism(thin).kept.is_within(Loss.of(thin.budget))
+    assert not audit_mechanism(thin).loss.is_within(Loss.from_budget(thin.budget))
     stated = tuple(delta - 1 for delta in honest.sensitivity)
     monkeypatch.setattr(WaveletLaplace, "sensitivity", stated)
     assert "sensitivity" in audit_mechanism(honest).doubts[0]
@@ -213,7 +213,7 @@ def test_every_shipped_configuration_keeps_its_promise(root: Path, name: str) ->
     assert audit.digest == scheme.digest
     assert [a.name for a in audit.attributes] == list(scheme.attributes)
     for a in audit.attributes:
-        low, high = a.found.kept.bracket
+        low, high = a.finding.loss.bracket
         assert low <= float(a.promised)
         assert high > 0.999 * float(a.promised)
 
@@ -227,11 +227,12 @@ def audited(text: str) -> SchemeAudit:
 def test_the_total_is_a_sum_or_the_dearest_unit(small_text: str) -> None:
     every = audited(small_text)
     assert (
-        every.kept == every.attributes[0].found.kept + every.attributes[1].found.kept + every.attributes[2].found.kept
+        every.loss
+        == every.attributes[0].finding.loss + every.attributes[1].finding.loss + every.attributes[2].finding.loss
     )
     assert every.promised.text == "1.5 + ln 3"
     one = audit_scheme(Scheme.from_toml(small_text.replace("clients =", 'reporting = "one"\nclients =')))
-    assert one.kept == one.attributes[0].found.kept + one.attributes[2].found.kept  # a pair is one unit
+    assert one.loss == one.attributes[0].finding.loss + one.attributes[2].finding.loss  # a pair is one unit
     assert one.promised.text == "1 + ln 3"
     assert one.holds
 
@@ -241,8 +242,8 @@ def test_a_broken_promise_breaks_the_scheme_and_says_which(small_text: str, monk
     audit = audit_scheme(Scheme.from_toml(small_text.replace('design = "two_coin"\n', "")))
     assert not audit.holds
     assert [a.holds for a in audit.attributes] == [False, False, True]
-    assert "side of small keeps epsilon = 1.09" in audit.broken[0]
-    assert "where ln 3 is promised" in audit.broken[0]
+    assert "side of small has epsilon = 1.09" in audit.broken[0]
+    assert "above the promised ln 3" in audit.broken[0]
 
 
 def test_a_canonical_text_that_reads_back_as_another_scheme_is_refused(
@@ -261,10 +262,10 @@ def test_the_certificate_says_everything_twice(small: Scheme) -> None:
     assert (written["scheme"], written["digest"], written["holds"]) == ("small", small.digest, True)
     for a, entry in zip(audit.attributes, written["attributes"], strict=True):
         kept = Loss(Fraction(entry["kept_loss"]), Fraction(entry["kept_ratio"]))
-        assert kept == a.found.kept
+        assert kept == a.finding.loss
         assert kept.bracket == (entry["epsilon_low"], entry["epsilon_high"])
         assert len(a.digest) == 64
-        for said in (a.name, a.mechanism, a.promised.text, a.found.kept.text, a.found.how, a.digest):
+        for said in (a.name, a.mechanism, a.promised.text, a.finding.loss.text, a.finding.how, a.digest):
             assert said in page
     assert small.digest in page
     assert "Every promise is kept." in page

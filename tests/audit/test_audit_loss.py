@@ -45,7 +45,7 @@ def test_a_ratio_next_to_e_is_decided_however_close_it_is(subtests: pytest.Subte
         with subtests.test(digits=digits):
             total = sum(Fraction(1, math.factorial(k)) for k in range(digits + 20))  # the rest is below 10^-digits
             below = Fraction(math.floor(total * 10**digits), 10**digits)
-            promise = Loss.of(Budget.parse("1"))
+            promise = Loss.from_budget(Budget.parse("1"))
             assert Loss(ratio=below).is_within(promise)
             assert not Loss(ratio=below + Fraction(2, 10**digits)).is_within(promise)
 
@@ -54,9 +54,9 @@ def test_the_comparison_is_stricter_than_no_float_and_agrees_with_the_budget_s_o
     for text in ("1", "0.001", "1/3", "ln 3", "2 + ln 3", "22"):
         budget = Budget.parse(text)
         floor = budget.ratio_floor
-        assert Loss(ratio=floor).is_within(Loss.of(budget))
-        assert not Loss(ratio=floor * (1 + Fraction(1, 2**78))).is_within(Loss.of(budget))
-        assert not Loss(budget.rational + Fraction(1, 10**40), budget.ratio).is_within(Loss.of(budget))
+        assert Loss(ratio=floor).is_within(Loss.from_budget(budget))
+        assert not Loss(ratio=floor * (1 + Fraction(1, 2**78))).is_within(Loss.from_budget(budget))
+        assert not Loss(budget.rational + Fraction(1, 10**40), budget.ratio).is_within(Loss.from_budget(budget))
 
 
 def test_sums_and_texts() -> None:
@@ -68,7 +68,7 @@ def test_sums_and_texts() -> None:
 
 def test_what_nothing_bounds_keeps_no_promise() -> None:
     unbounded = Loss(ratio=None)
-    assert not unbounded.is_within(Loss.of(Budget.parse("64")))
+    assert not unbounded.is_within(Loss.from_budget(Budget.parse("64")))
     assert Loss(Fraction(5)).is_within(unbounded)
     assert float(unbounded + Loss(Fraction(1))) == math.inf
     assert unbounded.bracket == (math.inf, math.inf)

@@ -43,7 +43,7 @@ def test_what_reports_show_beyond_the_promise_forbids_it(audit: SchemeAudit, sub
 
 
 def test_a_doubt_forbids_it(audit: SchemeAudit) -> None:
-    found = of_attribute(audit, found=replace(audit.attributes[0].found, doubts=("something is odd",)))
+    found = of_attribute(audit, finding=replace(audit.attributes[0].finding, doubts=("something is odd",)))
     assert not found.holds
     assert found.broken[0].endswith("something is odd")
 
@@ -52,7 +52,7 @@ def test_what_strays_forbids_it(audit: SchemeAudit) -> None:
     for strays in ((), (Strays("the category of home", 1e-20),)):
         found = replace(audit, faithfulness=Faithfulness(4, 1000, strays))
         assert (found.holds, bool(found.broken)) == (not strays, bool(strays))
-    assert "clients do not draw as the scheme says (the category of home" in found.broken[0]
+    assert "reports do not have the distribution of the scheme (the category of home" in found.broken[0]
 
 
 def test_what_asking_again_tells_forbids_it(audit: SchemeAudit, subtests: pytest.Subtests) -> None:
@@ -64,7 +64,7 @@ def test_what_asking_again_tells_forbids_it(audit: SchemeAudit, subtests: pytest
 
 
 def test_a_whole_beyond_its_promise_forbids_it_though_every_attribute_holds(audit: SchemeAudit) -> None:
-    found = replace(audit, kept=audit.kept + audit.kept)
+    found = replace(audit, loss=audit.loss + audit.loss)
     assert not found.holds
     assert "in total" in found.broken[0]
 
@@ -81,7 +81,7 @@ def test_code_that_lists_a_kinder_channel_than_its_integers_is_found(kind: Any) 
     mechanism = Kinder(*(getattr(honest, name) for name in honest.__dataclass_fields__))
     found = audit_mechanism(mechanism)
     assert found.doubts
-    assert found.kept == audit_mechanism(honest).kept
+    assert found.loss == audit_mechanism(honest).loss
     assert not audit_mechanism(honest).doubts
 
 

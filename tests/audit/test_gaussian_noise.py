@@ -63,7 +63,7 @@ def test_a_client_whose_arithmetic_understates_concentration_is_found(monkeypatc
     audit = audit_scheme(Scheme.from_toml(stated))
     assert audit.digest != scheme.digest
     assert not audit.proven
-    assert 1.002 < float(audit.kept) < 1.01
+    assert 1.002 < float(audit.loss) < 1.01
 
 
 def test_what_the_audit_says_is_rounded_up(subtests: pytest.Subtests) -> None:

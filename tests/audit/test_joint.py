@@ -42,7 +42,7 @@ def _both(one: Mechanism, other: Mechanism) -> attribute_pairs.PairAudit:
 
 @cache
 def _kept(mechanism: Mechanism) -> Loss:
-    return audit_mechanism(mechanism).kept
+    return audit_mechanism(mechanism).loss
 
 
 def _every_ratio(one: Mechanism, other: Mechanism) -> Fraction:
@@ -59,17 +59,17 @@ def test_two_reports_lose_the_product_of_both_ratios(subtests: pytest.Subtests) 
     for one, other in [("response", "bits"), ("symbols", "response"), ("wave", "subset"), ("hash", "wave")]:
         with subtests.test(one=one, other=other):
             found = _both(SMALL[one], SMALL[other])
-            assert found.kept == Loss(ratio=_every_ratio(SMALL[one], SMALL[other])) == found.spent
+            assert found.loss == Loss(ratio=_every_ratio(SMALL[one], SMALL[other])) == found.spent
             assert found.holds
             assert found.how.startswith("all ")
-            assert "nothing beyond what both reports spend already" in found.words
+            assert "at most the sum of both losses" in found.words
 
 
 def test_every_two_that_can_be_listed_spend_nothing_together(subtests: pytest.Subtests) -> None:
     for one, other in list(product(SMALL, SMALL)):
         with subtests.test(one=one, other=other):
             found = _both(SMALL[one], SMALL[other])
-            assert found.kept == found.spent
+            assert found.loss == found.spent
             assert found.how.startswith("all ")
 
 
@@ -79,7 +79,7 @@ def test_levels_are_listed_with_levels() -> None:
     assert len(waves[0].sizes) > 1
     for wave in (waves[0], uneven):
         found = _both(wave, waves[1])
-        assert found.kept == found.spent
+        assert found.loss == found.spent
 
 
 def test_what_cannot_be_listed_is_the_sum_of_both() -> None:
@@ -93,8 +93,8 @@ def test_what_cannot_be_listed_is_the_sum_of_both() -> None:
     )
     for other in (noise, UnaryEncoding.design(ONE, categories=400)):
         found = _both(SMALL["response"], other)
-        assert found.kept == _kept(SMALL["response"]) + _kept(other)
-        assert "drawn independently of one another" in found.how
+        assert found.loss == _kept(SMALL["response"]) + _kept(other)
+        assert "drawn independently" in found.how
 
 
 SCHEME = """name = "s"
@@ -114,17 +114,14 @@ def test_a_certificate_says_that_a_pair_costs_nothing() -> None:
     audit = audit_scheme(dp.Scheme.from_toml(SCHEME))
     (pair,) = audit.pairs
     assert audit.holds
-    assert pair.kept == audit.kept == Loss(ratio=Fraction(3 * 178145, 65536))
+    assert pair.loss == audit.loss == Loss(ratio=Fraction(3 * 178145, 65536))
     page = to_markdown([audit], "2026-11-24", "1")
     assert "a pair has no epsilon of its own" in page
-    assert (
-        "- a and b together: ln(534435/65536), nothing beyond what both reports spend already; all 6 x 6 weights"
-        in page
-    )
+    assert "- a and b together: ln(534435/65536), at most the sum of both losses; all 6 x 6 weights" in page
     assert '"pair": [' in to_json([audit], "2026-11-24", "1")
     alone = audit_scheme(dp.Scheme.from_toml(SCHEME.replace('pairs = [["a", "b"]]\n', "")))
     assert alone.pairs == ()
-    assert "together" not in to_markdown([alone], "2026-11-24", "1")
+    assert "Pairs of attributes" not in to_markdown([alone], "2026-11-24", "1")
 
 
 def test_two_reports_that_lose_more_than_one_by_one_break_the_scheme() -> None:
@@ -133,7 +130,7 @@ def test_two_reports_that_lose_more_than_one_by_one_break_the_scheme() -> None:
     broken = replace(audit, pairs=(worse,))
     assert not broken.proven
     assert not broken.holds
-    assert "s: a and b together: ln(534435/65536), MORE than both reports spend" in broken.broken[0]
+    assert "s: a and b together: ln(534435/65536), MORE than the sum of both losses" in broken.broken[0]
     shared = attribute_pairs.audit_pair(
         ("a", "b"), (SMALL["response"], SMALL["bits"]), (Loss(ratio=Fraction(2)), Loss(ratio=Fraction(2)))
     )

@@ -125,9 +125,9 @@ def test_a_certificate_names_what_epsilon_does_not_cover() -> None:
     found, plain = (audit.audit_scheme(Scheme.from_toml(text)) for text in (TEXT + LABELS, TEXT))
     told = "public, not covered by epsilon: region (3 categories), sex (2 categories)"
     assert told in audit.to_markdown([found], "2026-11-24", "1")
-    assert "in clear" not in audit.to_markdown([plain], "2026-11-24", "1")
+    assert "not covered" not in audit.to_markdown([plain], "2026-11-24", "1")
     (as_json,) = json.loads(audit.to_json([found], "2026-11-24", "1"))["certificates"]
     assert as_json["in_clear"] == {"region": 3, "sex": 2}
     (whole,) = [row for row in audit.check_rows(found, "2026-11-24") if row["name"] == "exact_epsilon"]
-    assert whole["detail"].endswith("; sent in clear: region (3 categories), sex (2 categories)")
-    assert (found.kept, found.promised.text) == (plain.kept, plain.promised.text)
+    assert whole["detail"].endswith("; public: region (3 categories), sex (2 categories)")
+    assert (found.loss, found.promised.text) == (plain.loss, plain.promised.text)

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dpcore.audit.publication import _with_noise, crowd, levels, planned
+from dpcore.audit.publication import _with_noise, central_guarantee, levels, planned
 from dpcore.mechanisms import (
     CrossedWave,
     DyadicWave,
@@ -160,26 +160,26 @@ def test_many_categories_are_enumerated_without_their_channel():
 
 
 def test_a_round_is_the_sum_of_its_units():
-    told = crowd(scheme_of(), N)
+    told = central_guarantee(scheme_of(), N)
     assert list(told.units) == [("a",), ("b",)]
     assert told.whole.epsilon == pytest.approx(told.attributes["a"].epsilon + told.attributes["b"].epsilon)
     assert told.whole.delta == pytest.approx(DELTA)
 
 
 def test_pairs_are_counted_together():
-    told, apart = crowd(scheme_of('pairs = [["b", "a"]]'), N), crowd(scheme_of(), N)
+    told, apart = central_guarantee(scheme_of('pairs = [["b", "a"]]'), N), central_guarantee(scheme_of(), N)
     assert list(told.units) == [("a", "b")]
     assert told.whole.epsilon > apart.whole.epsilon
 
 
 def test_an_answer_is_told_no_better_than_its_own_report_tells_it():
-    told = crowd(scheme_of('pairs = [["b", "a"]]'), 60)
+    told = central_guarantee(scheme_of('pairs = [["b", "a"]]'), 60)
     assert told.attributes["a"].epsilon == told.attributes["b"].epsilon == 2
     assert told.whole.epsilon <= 4
 
 
 def test_who_reports_one_of_two_hides_among_half():
-    told = crowd(scheme_of('reporting = "one"'), N)
+    told = central_guarantee(scheme_of('reporting = "one"'), N)
     alone = published(levels(RandomizedResponse.design(Budget.parse("2"), categories=3)), N // 2, DELTA, attacked=False)
     assert told.attributes["a"].epsilon == pytest.approx(alone.epsilon, rel=0.01)
     assert (
@@ -193,17 +193,17 @@ def test_labels_shrink_the_crowd():
     labelled = planned(scheme_of(bottom='[labels.region]\ncategories = ["n", "s", "e", "w"]'))
     assert labelled.reports == 25_000
     assert "in each of 4 groups by label" in labelled.words
-    assert labelled.whole.epsilon == pytest.approx(crowd(scheme_of(), 25_000).whole.epsilon)
+    assert labelled.whole.epsilon == pytest.approx(central_guarantee(scheme_of(), 25_000).whole.epsilon)
 
 
 def test_rounds_add_up():
-    once, thrice = crowd(scheme_of(), N), crowd(scheme_of(), N, rounds=3)
+    once, thrice = central_guarantee(scheme_of(), N), central_guarantee(scheme_of(), N, rounds=3)
     assert thrice.whole.delta == pytest.approx(once.whole.delta)
     assert thrice.whole.epsilon > 3 * once.whole.epsilon
 
 
 def test_it_is_refused_where_reports_are_linked():
-    told = crowd(scheme_of(), N, publication=Publication(tokens=True))
+    told = central_guarantee(scheme_of(), N, publication=Publication(tokens=True))
     assert told.whole is None
     assert not told.attributes
     assert "tokens" in told.words

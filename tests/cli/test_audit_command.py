@@ -102,7 +102,7 @@ def test_a_scheme_that_keeps_its_promises(pets: str, fresh: Path, tmp_path: Path
     assert shown.to_numpy().all()
     [again] = warehouse.query(tmp_path / "w.duckdb", "from checks where name = 'averaging'").to_dict("records")
     assert (again["passed"], again["observed"], again["threshold"]) == (True, 0, 0)
-    assert "of 20 people" in again["detail"]
+    assert "of 20 respondents" in again["detail"]
     assert "## What reports show" in page
     assert "![promised, proven and shown](c-pets.svg)" in page
     assert (tmp_path / "c-pets.svg").read_text(encoding="utf-8").startswith("<?xml")
@@ -138,10 +138,10 @@ def test_a_broken_promise_exits_with_1_after_everything_is_said(
     code, out, err = audit(pets, "--out", "c.json", "--warehouse", "w.duckdb", at=tmp_path)
     assert code == 1
     assert err.count("\n") == 1
-    assert err.startswith("ldpflow: audit failed: kind of pets keeps epsilon = 1.")
-    assert "where 1 is promised" in err
+    assert err.startswith("ldpflow: audit failed: kind of pets has epsilon = 1.")
+    assert "above the promised 1 " in err
     assert "NO" in out
-    assert "1 of 2 attributes" in out
+    assert "1 of 2 attributes hold" in out
     [written] = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["certificates"]
     assert written["holds"] is False
     assert [entry["holds"] for entry in written["attributes"]] == [False, True]
@@ -210,7 +210,7 @@ def test_a_window_cut_off_at_an_edge_exits_with_1(
     code, out, err = audit("waves.toml", at=tmp_path)
     assert code == 1
     assert "0 of 1 attributes" in out
-    assert err.startswith("ldpflow: audit failed: weight of pets keeps epsilon = 1.")
+    assert err.startswith("ldpflow: audit failed: weight of pets has epsilon = 1.")
 
 
 @pytest.mark.slow

@@ -145,7 +145,7 @@ def test_an_infinite_epsilon_lands_as_it_is(tmp_path: Path) -> None:
     assert "privatizes its own record" not in page
     audited = audit_scheme(dp.Scheme.from_toml(text))
     assert audited.holds
-    assert "Nothing is promised of used, whose epsilon is infinite" in to_markdown([audited], "2026-11-24", "0")
+    assert "Nothing is promised for used: epsilon is infinite" in to_markdown([audited], "2026-11-24", "0")
 
 
 def test_what_is_no_report_is_refused_without_being_shown(scheme: dp.Scheme, tmp_path: Path) -> None:

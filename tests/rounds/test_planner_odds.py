@@ -37,7 +37,7 @@ def audited(**epsilons: str) -> Fraction:
         lines += [f"{key} = {value if isinstance(value, list) else repr(value)}" for key, value in values.items()]
     text = "\n".join(lines) + "\n"
     tomllib.loads(text)
-    kept = audit_scheme(Scheme.from_toml(text)).kept
+    kept = audit_scheme(Scheme.from_toml(text)).loss
     assert kept.rational == 0
     assert kept.ratio is not None
     return kept.ratio

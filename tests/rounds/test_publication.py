@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import dpcore as dp
-from dpcore.audit.publication import crowd
+from dpcore.audit.publication import central_guarantee
 from dpcore.privacy.shuffling.condition import CONDITION, CONDITION_OF_PAGE, Publication
 from dpcore.results.tables.spending import TokenCharges
 from dpcore.results.warehouse import open_for_reading
@@ -45,7 +45,7 @@ def told(scheme, many, batches=(), known=NOBODY, others=NOBODY, before=(), keep_
 
 def test_a_round_tells_what_its_crowd_leaves(scheme, monkeypatch):
     found = told(scheme, 1000, monkeypatch=monkeypatch)
-    assert found.whole == crowd(scheme, 1000, attacked=True).whole
+    assert found.whole == central_guarantee(scheme, 1000, attacked=True).whole
     tables = {"budgets": pd.DataFrame({"attribute": ["a"]}), "schemes": pd.DataFrame({"epsilon": [2.0]})}
     landed = publication.with_central_epsilon(tables, found)
     assert 0 < landed["budgets"]["published_epsilon"][0] < 2

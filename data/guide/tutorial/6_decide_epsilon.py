@@ -60,7 +60,7 @@ for epsilon in (0.1, 0.5, 1, 2, 3, 5):
 # ldpflow audit data/schemes/health_insurance.toml --out certificate.md
 
 # %% [markdown]
-# - *kept at most* is proved. The attack found *reports show at least*. The true loss is between the two.
+# - *certified* is proved. *bound by attack* is a lower bound from reports. The true loss is between the two.
 # - `certificate.md` has the figures, the digest of the scheme, and a line for a signature.
 #
 # *"How much has a respondent spent who answered every time?"* The account includes every round, also failed ones:

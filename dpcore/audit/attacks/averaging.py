@@ -1,9 +1,9 @@
-"""The averaging attack: ask the same people again and again, and add up what their answers say.
+"""The averaging attack: collect reports of the same respondents in several rounds, and combine them.
 
-Under fresh noise T answers to one question tell T times as much as one, and their average is the record.  A client with a
-secret gives the same answer while its value is the same (`privacy.memoization`), so that there is nothing to average.  The
-attacker here knows that each person has one of two records, the two that reports tell apart best, and guesses by the sum of
-all log-likelihood ratios so far.  It is let loose on the client as it is, and for comparison on one that forgets its secret.
+With fresh noise, T reports of one value lose T times the epsilon of one report, and their average converges to the value.  A
+client with a secret repeats its answer while its value stays the same (`privacy.memoization`), so averaging gains nothing.
+This attacker knows that each respondent has one of two records, the pair that reports distinguish best, and guesses by the sum
+of log-likelihood ratios over rounds.  The attack runs on the client as it is, and for comparison on a client with fresh noise.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from dpcore.protocol.tokens import public_levels, token_of
 
 PEOPLE, ROUNDS = 200, 6
 _SECRET_WORDS = 8  # 32 bytes
-_TIE = 1e-9  # sums of logarithms that cancel
+_TIE = 1e-9  # below this, a sum of log-likelihood ratios counts as zero
 
 Answering = Callable[[Scheme, Source, bytes], Callable[[Mapping[str, Any]], Report]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Averaging:
-    """What the attack found.
+    """The result of the attack.
 
-    right: the share of people guessed right after 1, 2, .. rounds, a half being chance.  fresh: the same of clients that draw
-    fresh noise for every answer.  changed: how many people gave another answer though nothing had changed.
+    right: share of respondents guessed correctly after 1, 2, .. rounds; chance is one half.  fresh: the same for clients that
+    draw fresh noise for every answer.  changed: respondents who changed an answer although their value was the same.
     """
 
     people: int
@@ -46,33 +46,33 @@ class Averaging:
 
     @property
     def gain(self) -> float:
-        """How much larger a share is guessed right after all rounds than after the first."""
+        """Increase of the correctly guessed share from the first round to the last."""
         return self.right[-1] - self.right[0]
 
     @property
     def holds(self) -> bool:
-        """Whether nothing was to be gained after the first round: nobody's answer changed."""
+        """Whether rounds after the first gave the attacker nothing: no answer changed."""
         return self.changed == 0 and self.gain <= 0
 
 
 def memoizing(scheme: Scheme, random: Source, secret: bytes) -> Callable[[Mapping[str, Any]], Report]:
-    """Return what a client with a secret answers to a record."""
+    """Return the report function of a client with a secret."""
     return Client(scheme, random, secret=secret).report
 
 
 def forgetting(scheme: Scheme, random: Source, secret: bytes) -> Callable[[Mapping[str, Any]], Report]:
-    """Return what a client answers that keeps its token and draws fresh noise."""
+    """Return the report function of a client with the same token that draws fresh noise."""
     return Client(scheme, random, token_of(secret, scheme.digest)).report
 
 
 def averaging(
     scheme: Scheme, random: Source, *, people: int = PEOPLE, rounds: int = ROUNDS, client: Answering = memoizing
 ) -> Averaging:
-    """Return what the attack finds on people who answer in so many rounds, their values never changing.
+    """Run the attack on simulated respondents whose values never change.
 
-    people: 2 or more, half of them with either record.  rounds: 2 or more.  client: what is attacked.
+    people: 2 or more respondents, half of them with each record.  rounds: 2 or more.  client: the client under attack.
 
-    Raises SchemeError for numbers outside these ranges, CalibrationError where a mechanism's likelihood is not known.
+    Raises SchemeError for numbers outside these ranges, CalibrationError if a mechanism has no registered likelihood.
     """
     check_within(2, 10**6, people=people)
     check_within(2, 1000, rounds=rounds)
@@ -90,8 +90,8 @@ def _attack(
     client: Answering,
     pairs: Mapping[str, tuple[Pair, ...]],
 ) -> tuple[tuple[float, ...], int]:
-    """The share guessed right after each round, and how many people changed their answer."""
-    told, changed = np.zeros((people, rounds)), 0
+    """Return the share guessed correctly after each round, and the number of respondents who changed an answer."""
+    log_ratios, changed = np.zeros((people, rounds)), 0
     for person in range(people):
         secret = random.words(_SECRET_WORDS).tobytes()
         levels = public_levels(scheme, token_of(secret, scheme.digest))
@@ -110,14 +110,14 @@ def _attack(
                 np.array([report[name][0] for report in reports], dtype=np.uint8),
                 np.array([value for report in reports for value in report[name][1]], dtype=np.int64),
             )
-            told[person] += log_ratio(scheme.attributes[name].mechanism, answers, asked[name])
-    sums = np.cumsum(told, axis=1) * np.where(np.arange(people) % 2, -1, 1)[:, None]
-    guessed = np.where(np.abs(sums) < _TIE, 0.5, sums > 0)  # who knows nothing tosses a coin
+            log_ratios[person] += log_ratio(scheme.attributes[name].mechanism, answers, asked[name])
+    sums = np.cumsum(log_ratios, axis=1) * np.where(np.arange(people) % 2, -1, 1)[:, None]
+    guessed = np.where(np.abs(sums) < _TIE, 0.5, sums > 0)  # without evidence, a coin decides
     return tuple(float(share) for share in guessed.mean(axis=0)), changed
 
 
 def values_of(attribute: Attribute, cell: int) -> dict[str, Any]:
-    """Return what a record of that input cell may hold, by column; None of who gives no answer."""
+    """Return record values of an input cell, by column; None for nonresponse."""
     if not attribute.sides:
         return {attribute.column: value_of(attribute, cell)}
     one, other = attribute.sides
@@ -126,17 +126,17 @@ def values_of(attribute: Attribute, cell: int) -> dict[str, Any]:
 
 
 def value_of(attribute: Attribute, cell: int) -> Any:
-    """Return a value that a record of that input cell may hold; None of who gives no answer."""
+    """Return a value of an input cell; None for nonresponse."""
     place = int(np.searchsorted(attribute.cells, cell))
     if attribute.has_density:
-        room = len(attribute.cells) - len(attribute.categories)
-        if place == room:
+        cells = len(attribute.cells) - len(attribute.categories)
+        if place == cells:
             return None
-        return float(attribute.lower + (attribute.upper - attribute.lower) * (2 * cell + 1) / (2 * room))
-    if attribute.bins is not None:  # edges, and below them all
+        return float(attribute.lower + (attribute.upper - attribute.lower) * (2 * cell + 1) / (2 * cells))
+    if attribute.bins is not None:  # a value below all edges, then the edges
         first, *others = map(float, attribute.bins)
-        held = [float(np.nextafter(first, -np.inf)), first, *others]
-        return held[place] if place < len(held) else None
+        values = [float(np.nextafter(first, -np.inf)), first, *others]
+        return values[place] if place < len(values) else None
     if attribute.points is None:
         return attribute.categories[place]
     return float(attribute.points[place]) if place < len(attribute.points) else None

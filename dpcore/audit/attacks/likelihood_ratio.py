@@ -1,8 +1,7 @@
-"""Which of two values a report speaks for: the exact log-likelihood ratio of every mechanism, and the pairs to ask about.
+"""The exact log-likelihood ratio of two values given a report, for every mechanism, and the pairs of values to attack.
 
-An attacker who knows everything but the value can do no better than this statistic.  It is read off the integers that the
-scheme states, so that what a faulty client really draws may be another law: the statistic then is a guess like any other, and
-the bound found with it still holds.
+This statistic is optimal for an attacker who knows everything but the value.  It is computed from the integers in the scheme.
+A faulty client may draw from another distribution; the statistic is then not optimal, but the bound is still valid.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from dpcore.mechanisms.numeric.wave import WaveMechanism
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.mechanisms.reports import Reports, starts_of
 
-_STARTS = 64  # cells x that are tried in a pair (x, x'), evenly spread; every x' is
+_STARTS = 64  # evenly spread cells x that are tried in pairs (x, x'), with every x'
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two input cells to be told apart, from reports of one level, or of a level that is drawn where it is None."""
+    """Two input cells to distinguish, from reports of one level, or of a random level if it is None."""
 
     first: int
     second: int
@@ -42,20 +41,20 @@ class Pair:
 
     @property
     def turned(self) -> Pair:
-        """The other way round."""
+        """The pair in reverse order."""
         return Pair(self.second, self.first, self.level)
 
     @property
     def words(self) -> str:
-        """For people: "cells 3 and 17, level 2"."""
+        """Description, such as "cells 3 and 17, level 2"."""
         return f"cells {self.first} and {self.second}" + ("" if self.level is None else f", level {self.level}")
 
 
 @singledispatch
 def hard_pairs(mechanism: Mechanism, held: np.ndarray | None = None) -> tuple[Pair, ...]:
-    """Return pairs whose reports tell most, the best first; here the one of the largest ratio in a channel that is listed.
+    """Return the pairs of values that reports distinguish best, the best first; here the largest ratio of a listed channel.
 
-    held: input cells that values have, of which a wave's pair is then one; those of other mechanisms are all held.
+    held: input cells that have values; pairs of waves are chosen among them.  Other mechanisms use all cells.
     """
     worst = [largest_ratio(weights) for weights in _channel(mechanism)]
     level = max(range(len(worst)), key=lambda i: (worst[i].ratio is None, worst[i].ratio or 0))
@@ -64,31 +63,31 @@ def hard_pairs(mechanism: Mechanism, held: np.ndarray | None = None) -> tuple[Pa
 
 @hard_pairs.register
 def _(mechanism: FrequencyOracle, held: np.ndarray | None = None) -> tuple[Pair, ...]:
-    """All categories are treated alike."""
+    """All pairs of categories are equivalent."""
     return (Pair(0, mechanism.inputs - 1),)
 
 
 @hard_pairs.register
 def _(mechanism: WaveMechanism, held: np.ndarray | None = None) -> tuple[Pair, ...]:
-    """The pair whose windows overlap least at all levels together, weighted by how often a report falls into them.
+    """Return the pair with the least overlap of windows, summed over levels and weighted by the probability of a window.
 
-    Narrow windows are disjoint at every level; at small epsilon they are too wide for that.
+    Narrow windows are disjoint at every level; at small epsilon windows are too wide for that.
     """
     law = np.array(mechanism.level_weights) / sum(mechanism.level_weights)
     others = np.arange(mechanism.inputs) if held is None else held
     firsts = others[np.unique(np.linspace(0, len(others) - 1, _STARTS).astype(np.int64))]
-    told = np.zeros((len(firsts), len(others)))
+    separation = np.zeros((len(firsts), len(others)))
     for share, wave in zip(law, mechanism.waves, strict=True):
         apart = (wave.starts(others)[None, :] - wave.starts(firsts)[:, None]) % wave.outputs
         alone = np.minimum(np.minimum(apart, wave.outputs - apart), min(wave.window, wave.outputs - wave.window))
-        told += share * alone * wave.weight_in / wave.total  # the cells of the one window that the other has not
-    at, other = np.unravel_index(int(np.argmax(told)), told.shape)
+        separation += share * alone * wave.weight_in / wave.total  # cells of one window outside of the other
+    at, other = np.unravel_index(int(np.argmax(separation)), separation.shape)
     return (Pair(int(firsts[at]), int(others[other])),)
 
 
 @hard_pairs.register
 def _(mechanism: WaveletLaplace, held: np.ndarray | None = None) -> tuple[Pair, ...]:
-    """Of each block the pair that attains its sensitivity, with reports of that block; the one pair where all are sent."""
+    """Return for each block the pair that attains its sensitivity; a single pair if a report contains all blocks."""
     if not mechanism.is_sampled:
         return (Pair(*largest_loss(mechanism.tables, mechanism.noise_scales)[1]),)
     if mechanism.is_gaussian:
@@ -102,7 +101,7 @@ def _(mechanism: WaveletLaplace, held: np.ndarray | None = None) -> tuple[Pair, 
 def log_ratio(mechanism: Mechanism, reports: Reports, pair: Pair) -> np.ndarray:
     """Return log Pr(report | first) - log Pr(report | second) for each report, shape (n,), natural-log units.
 
-    Here for reports of one integer whose channel is listed; raises CalibrationError for any other.
+    This default handles reports of one integer with a listed channel, and raises CalibrationError for others.
     """
     ratios = np.zeros(len(reports))
     for level, weights in enumerate(_channel(mechanism)):
@@ -116,18 +115,18 @@ def _channel(mechanism: Mechanism) -> Sequence[np.ndarray]:
     channel = mechanism.channel()
     if channel is None or set(mechanism.sizes) != {1}:
         raise CalibrationError(
-            f"the black-box audit knows no likelihood of {mechanism.name}; add it to dpcore.audit.attacks.likelihood_ratio"
+            f"{mechanism.name}: the audit has no likelihood for this mechanism; register one in {__name__}"
         )
     return channel
 
 
 def _rows(mechanism: Mechanism, reports: Reports) -> np.ndarray:
-    """The integers of reports that are all of one size, (n, size)."""
+    """Return the integers of reports of equal size, (n, size)."""
     return reports.values.reshape(len(reports), -1)
 
 
 def _spoken(inside: Sequence[np.ndarray], weight_in: int, weight_out: int) -> np.ndarray:
-    """The ratio where a report has the larger weight under either value, or not."""
+    """Return the log ratio, given whether a report has the larger weight under each of the two values."""
     return np.log(weight_in / weight_out) * (inside[0].astype(np.int8) - inside[1].astype(np.int8))
 
 
@@ -185,11 +184,11 @@ def _(mechanism: WaveletLaplace, reports: Reports, pair: Pair) -> np.ndarray:
         scales = [mechanism.noise_scales[level]] if mechanism.is_sampled else mechanism.noise_scales
         first, second = (np.concatenate([table[value] for table in tables]) for value in (pair.first, pair.second))
         scale = np.repeat(np.array(scales, dtype=np.float64), [table.shape[1] for table in tables])
-        told = np.flatnonzero(first != second)  # the other integers have the same law under both values
-        sent = reports.values[starts[at][:, None] + told] if size else np.zeros((len(at), 0))
+        differs = np.flatnonzero(first != second)  # the other integers have equal distributions under both values
+        sent = reports.values[starts[at][:, None] + differs] if size else np.zeros((len(at), 0))
         if mechanism.is_gaussian:
-            squares = (sent - second[told]).astype(np.float64) ** 2 - (sent - first[told]).astype(np.float64) ** 2
-            ratios[at] = (squares / (2 * scale[told] ** 2)).sum(axis=1)
+            squares = (sent - second[differs]).astype(np.float64) ** 2 - (sent - first[differs]).astype(np.float64) ** 2
+            ratios[at] = (squares / (2 * scale[differs] ** 2)).sum(axis=1)
         else:
-            ratios[at] = ((np.abs(sent - second[told]) - np.abs(sent - first[told])) / scale[told]).sum(axis=1)
+            ratios[at] = ((np.abs(sent - second[differs]) - np.abs(sent - first[differs])) / scale[differs]).sum(axis=1)
     return ratios

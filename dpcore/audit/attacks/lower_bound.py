@@ -1,14 +1,14 @@
-"""The black-box half of an audit: run the client's own code many times, and bound epsilon from below by what it sends.
+"""Empirical lower bounds of epsilon: run the client's code many times and compare the reports of two values.
 
-Nothing is asked of the mechanism but reports of two values.  On one part of them events are chosen, sets of reports that are
-seen more often under one value than under the other; on a disjoint part they are counted.  A client that keeps (epsilon,
-delta) has Pr(event | x) <= e^epsilon Pr(event | x') + delta, so that
+Only reports are used.  On one part of them, events are chosen: sets of reports that are more frequent under one value than
+under the other.  On a disjoint part, they are counted.  A client with (epsilon, delta) has Pr(event | x) <= e^epsilon Pr(event
+| x') + delta, so
 
     epsilon >= ln((p - delta) / p'),
 
-with p the lower and p' the upper end of the exact intervals of the two probabilities [ClopperPearson1934], each at its share
-of what is left of the confidence.  The bound holds whatever the event; a good event makes it tight.  It proves no promise.
-It breaks one: a fault that enumeration cannot see, because it is in the code that draws and not in the integers, shows here.
+with p the lower and p' the upper limit of the exact intervals of the two probabilities [ClopperPearson1934], each at half of
+the error probability.  The bound is valid for every event; a good event makes it tight.  A lower bound cannot prove a promise,
+but it can disprove one: it detects faults in the code that draws, which enumeration of the integers cannot see.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ CONFIDENCE = 0.99
 TRIALS = 200_000
 LEAST_TRIALS = 1000
 _CHUNK = 1 << 14  # reports drawn at a time
-_INTEGERS = 1 << 25  # of the reports of one value: reports of very many integers are drawn less often
+_INTEGERS = 1 << 25  # most integers in the reports of one value; fewer reports are drawn if they are longer
 
 
 @dataclass(frozen=True, kw_only=True)
 class LowerBound:
-    """What reports alone show of a mechanism.
+    """A lower bound of a mechanism's epsilon from reports.
 
-    epsilon: no smaller epsilon holds, at `confidence`; natural-log units, 0 where nothing shows.  values: two input cells, the
-    one under which the event is likelier first.  hits: how many of `trials` reports of either were in the event.
+    epsilon: lower bound at `confidence`, natural-log units, at least 0.  values: two input cells, first the one under which the
+    event is more probable.  hits: number of reports in the event, of `trials` reports of each value.
     """
 
     epsilon: float
@@ -52,15 +52,15 @@ class LowerBound:
 def lower_bound(
     mechanism: Mechanism, random: Source, *, trials: int = TRIALS, confidence: float = CONFIDENCE
 ) -> LowerBound:
-    """Return a lower bound on the epsilon of one report, from reports alone.
+    """Return a lower bound of the epsilon of one report, from reports alone.
 
-    trials: how many reports of either value are counted, 1000 or more; about as many again are spent on choosing the events.
-    confidence: 0.5..0.999999; the bound is none with probability at most 1 - confidence.
+    trials: counted reports of each value, 1000 or more; about as many more are used to choose the events.  confidence:
+    0.5..0.999999; the bound is invalid with probability at most 1 - confidence.
 
-    A bound that exceeds the promise is measured again on fresh reports, and the smaller of the two counts: a false alarm
-    needs two events of probability at most 1 - confidence.
+    A bound above the promise is measured again on fresh reports, and the smaller of the two is returned.  A false alarm
+    therefore needs two events, each of probability at most 1 - confidence.
 
-    Raises SchemeError for numbers outside these ranges, CalibrationError where the mechanism's likelihood is not known.
+    Raises SchemeError for numbers outside these ranges, CalibrationError if the mechanism has no registered likelihood.
     """
     check_within(LEAST_TRIALS, 10**9, trials=trials)
     check_within(0.5, 0.999999, confidence=confidence)
@@ -76,9 +76,10 @@ def lower_bound(
 def clopper_pearson(
     hits: np.ndarray, others: np.ndarray, trials: int, *, confidence: float, delta: float = 0.0
 ) -> np.ndarray:
-    """Return ln((p - delta) / p'), p the lower end for `hits` of `trials`, p' the upper end for `others`; at least 0.
+    """Return ln((p - delta) / p'), p the lower limit for `hits` of `trials`, p' the upper limit for `others`; at least 0.
 
-    hits, others: integers 0..trials, of one shape, which is the result's.  Each end fails with half of 1 - confidence.
+    hits, others: integers 0..trials, of equal shape, which is that of the result.  Each limit fails with probability at most
+    half of 1 - confidence.
 
     >>> float(clopper_pearson(np.array([600_000]), np.array([100_000]), 10**6, confidence=0.99)[0].round(4))
     1.7819
@@ -91,9 +92,10 @@ def clopper_pearson(
 def binomial_interval(
     hits: np.ndarray | int, trials: np.ndarray | int, confidence: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of the exact interval of a probability [ClopperPearson1934], 0 to 1 where there were no trials.
+    """Return the limits of the exact interval of a probability [ClopperPearson1934]; 0 and 1 for zero trials.
 
-    hits: integers 0..trials; the two are broadcast.  Each end fails with at most half of 1 - confidence.
+    hits: integers 0..trials; `hits` and `trials` are broadcast.  Each limit fails with probability at most half of
+    1 - confidence.
     """
     tail = (1 - confidence) / 2
     k, n = np.asarray(hits, dtype=np.float64), np.asarray(trials, dtype=np.float64)
@@ -104,21 +106,21 @@ def binomial_interval(
 
 @dataclass(frozen=True, eq=False)
 class _Event:
-    """The reports whose class is in `classes`.  likely: the one of the pair under which they are seen more often, 0 or 1."""
+    """The event that a report's class is in `classes`; likely: index (0 or 1) of the value under which it is more frequent."""
 
     view: View
     classes: np.ndarray
     likely: int
-    score: float  # the bound when it was chosen
+    score: float  # the bound at selection
 
     def hits(self, two: Two) -> np.ndarray:
-        """How many reports of the likelier value, and of the other, are in it."""
+        """Return the number of reports in the event, for the more likely value and for the other."""
         counts = [int(np.count_nonzero(self.classes[self.view.classify(reports)])) for reports in two]
         return np.array(counts[:: 1 - 2 * self.likely])
 
 
 def _hardest(mechanism: Mechanism, random: Source, trials: int) -> Pair:
-    """Of the pairs whose reports tell most the one whose reports do tell most."""
+    """Return the candidate pair with the largest measured bound."""
     pairs = hard_pairs(mechanism)
     if len(pairs) == 1:
         return pairs[0]
@@ -131,17 +133,17 @@ def _hardest(mechanism: Mechanism, random: Source, trials: int) -> Pair:
 
 
 def _choose(mechanism: Mechanism, pair: Pair, random: Source, trials: int) -> list[_Event]:
-    """Of each kind of view the event of the largest bound."""
+    """Return the event with the largest bound for each kind of view."""
     before, *parts = _reports(mechanism, pair, random, trials)
     seen = _together(parts[: len(parts) // 2])
     return [_best(views, parts, _delta(mechanism)) for views in views_of(mechanism, pair, seen, before)]
 
 
 def _best(views: list[View], parts: list[Two], delta: float) -> _Event:
-    """The event of the largest bound.
+    """Return the event with the largest bound.
 
-    The first half of the reports, which has made the views, orders their classes; the second says how many classes to take: no
-    count has a hand in its own choice.
+    The first half of the reports, from which the views were built, orders the classes.  The second half determines how many
+    classes to include, so no count influences its own selection.
     """
     half, events = len(parts) // 2, []
     for view in views:
@@ -160,7 +162,7 @@ def _best(views: list[View], parts: list[Two], delta: float) -> _Event:
 def _count(
     mechanism: Mechanism, pair: Pair, events: list[_Event], random: Source, trials: int, confidence: float
 ) -> LowerBound:
-    """The largest of the events' bounds, each at its share of the confidence."""
+    """Return the largest bound of the events, with the error probability divided among them."""
     hits, n = np.zeros((len(events), 2), dtype=np.int64), 0
     for two in _reports(mechanism, pair, random, trials):
         hits += [event.hits(two) for event in events]
@@ -168,19 +170,19 @@ def _count(
     event_confidence = 1 - (1 - confidence) / len(events)
     bounds = clopper_pearson(hits[:, 0], hits[:, 1], n, confidence=event_confidence, delta=_delta(mechanism))
     best = int(np.argmax(bounds))
-    ends = (pair.first, pair.second)
+    cells = (pair.first, pair.second)
     return LowerBound(
         epsilon=float(bounds[best]),
         confidence=confidence,
         trials=n,
         hits=(int(hits[best, 0]), int(hits[best, 1])),
-        values=ends if events[best].likely == 0 else ends[::-1],
+        values=cells if events[best].likely == 0 else cells[::-1],
         event=events[best].view.words,
     )
 
 
 def _reports(mechanism: Mechanism, pair: Pair, random: Source, trials: int) -> Iterator[Two]:
-    """Reports of both values, so many at a time: what the client's own code draws, by turns."""
+    """Yield reports of both values in chunks, drawn by the client's code."""
     size = max(mechanism.sizes) if pair.level is None else mechanism.sizes[pair.level]
     trials = min(trials, _INTEGERS // size)
     chunks = max(8, -(-trials // _CHUNK))
@@ -197,5 +199,5 @@ def _together(parts: list[Two]) -> Two:
 
 
 def _delta(mechanism: Mechanism) -> float:
-    """What goes with the promise; 0 unless the noise is Gaussian."""
+    """Return the mechanism's delta; 0 unless the noise is Gaussian."""
     return float(mechanism.delta)

@@ -1,12 +1,12 @@
-"""Whether clients draw as their integers say: ranks of reports are uniform, whatever the value, the report before, the others.
+"""Tests that clients draw reports from the distribution of the scheme's integers: ranks are uniform and independent.
 
-An attacker's bound sees a fault that tells values apart; a scale that is two in a hundred too small, or noise that two
-attributes share, it does not.  Here the clients' code answers for people of chosen values, and the ranks of its reports
-(`report_ranks`) are counted in cells of equal probability: alone, at each level, beside the value, beside the next person's,
-beside those of every other attribute and label and, of a client that remembers, of the same person with another value.
-Chi-squared tells whether the counts are those of the law; and ranks of persons any number of places apart have no correlation.
-A label is the record's own, or strays.  What strays is asked again, on fresh reports, and has to stray again: an honest client
-is refused less than once in 10^12 audits.
+A lower bound of epsilon detects faults that help to distinguish values, but not a noise scale that is 2 % too small, or noise
+that two attributes share.  These tests run the clients' code on chosen values, and count the ranks of its reports
+(`report_ranks`) in cells of equal probability: alone, by level, by value, jointly with the next respondent's, with those of
+every other attribute and label, and, for clients with memoization, with the same respondent's rank for another value.
+Chi-squared tests compare the counts with the expected ones, and ranks at any lag must be uncorrelated.  A label must equal the
+record's.  A test that fails is repeated on fresh reports and must fail again.  A correct client is rejected less than once in
+10^12 audits.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from dpcore.pipeline import privatize
 from dpcore.protocol.report import ReportBatch, batch_of
 from dpcore.protocol.scheme import Scheme
 
-_FINE, _COARSE, _COARSEST = 64, 16, 4  # cells of one rank, and of each of two, of few people fewer
-_FEW = 8  # people a cell, for chi-squared to be near its law
-_GROUPS = 8  # of values: the first cell, the last, and ranges of the others
-_STRANGE, _AGAIN = 1e-9, 1e-6  # chances of an honest client's, at first and asked again
-_BY_HAND, _LEAST_BY_HAND = 200, 400  # reports of a mechanism cost as much as one that a client makes by itself
-_INTEGERS = 1 << 25  # of reports that are drawn at a time: of very many integers there are fewer
+_FINE, _COARSE, _COARSEST = 64, 16, 4  # cells of one rank, of each of two ranks, and of each of two in small samples
+_MIN_EXPECTED = 8  # least expected count of a cell for the chi-squared approximation
+_GROUPS = 8  # groups of values: the first cell, the last cell, and ranges of the others
+_STRANGE, _AGAIN = 1e-9, 1e-6  # p-value limits of the first test and of its repetition, divided by the number of tests
+_BY_HAND, _LEAST_BY_HAND = 200, 400  # bulk reports that cost as much as one client's; least number of clients
+_INTEGERS = 1 << 25  # most integers drawn at a time; fewer reports are drawn if they are longer
 _SECRET_WORDS = 8  # 32 bytes
 
 Path = Callable[[Scheme, Mapping[str, np.ndarray], Source], ReportBatch]
-Tables = Mapping[str, float]  # what is looked at -> the chance of an honest client's reports to stray as far
+Tables = Mapping[str, float]  # tested statistic -> p-value under a correct client
 
 
 @dataclass(frozen=True)
 class Strays:
-    """What does not follow its law: what was looked at, and the chance of an honest client to show it."""
+    """A failed test: the statistic, and its p-value under a correct client."""
 
-    what: str
+    statistic: str
     chance: float
 
 
 @dataclass(frozen=True)
 class Faithfulness:
-    """What was found: the tables of counts that were looked at, the people who answered, and what strays."""
+    """The result of all tests: number of tables of counts, number of simulated respondents, and failed tests."""
 
     tables: int
     people: int
@@ -56,47 +56,50 @@ class Faithfulness:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing strays."""
+        """Whether no test failed."""
         return not self.strays
 
     @property
     def words(self) -> str:
         """A sentence without its full stop."""
-        named = f"; {len(self.strays)} do not: {self.strays[0].what}" if self.strays else ""
+        passed = f"{self.tables} tests on the reports of {self.people:,} simulated respondents"
+        if not self.strays:
+            return f"{passed} agree with the distribution of the integers"
         return (
-            f"{self.tables} tables of the reports of {self.people:,} people follow the law that the integers say{named}"
+            f"{len(self.strays)} of {passed} reject the distribution of the integers, first: {self.strays[0].statistic}"
         )
 
 
 def faithfulness(scheme: Scheme, random: Source, *, trials: int) -> Faithfulness:
-    """Return whether reports follow the law that the scheme's integers say; those of an honest client do.
+    """Test whether reports have the distribution of the scheme's integers.
 
-    random: where clients draw from.  trials: reports, about as many for each attribute and each of the two paths.
+    random: the source of the clients' randomness. trials: approximate number of reports of each attribute, for each of two
+    paths.
 
     Raises CalibrationError for a mechanism whose reports have no order in `report_ranks`.
     """
-    found, looked, asked = [], 0, 0
+    strays, tests, respondents = [], 0, 0
     for words, path, people in _paths(scheme, trials):
-        tables = _counted(scheme, path, 2 * people, random)
-        looked, asked = looked + len(tables), asked + 2 * people
-        if strange := _strange(tables, _STRANGE):
-            again = _strange(_counted(scheme, path, 2 * people, random), _AGAIN)
-            found += [Strays(f"{what}, {words}", chance) for what, chance in again.items() if what in strange]
-    return Faithfulness(looked, asked, tuple(sorted(found, key=lambda stray: stray.chance)))
+        tables = _p_values(scheme, path, 2 * people, random)
+        tests, respondents = tests + len(tables), respondents + 2 * people
+        if failed := _failed(tables, _STRANGE):
+            again = _failed(_p_values(scheme, path, 2 * people, random), _AGAIN)
+            strays += [Strays(f"{name}, {words}", chance) for name, chance in again.items() if name in failed]
+    return Faithfulness(tests, respondents, tuple(sorted(strays, key=lambda stray: stray.chance)))
 
 
 def _paths(scheme: Scheme, trials: int) -> Iterator[tuple[str, Path, int]]:
     size = max(max(attribute.mechanism.sizes) for attribute in scheme.attributes.values())
-    yield "of records privatized together", _together, min(trials, _INTEGERS // size) // 2
-    yield "of clients that remember", _remembering, max(trials // _BY_HAND, _LEAST_BY_HAND) // 2
+    yield "of records privatized in bulk", _in_bulk, min(trials, _INTEGERS // size) // 2
+    yield "of clients with memoization", _memoizing, max(trials // _BY_HAND, _LEAST_BY_HAND) // 2
 
 
-def _together(scheme: Scheme, cells: Mapping[str, np.ndarray], random: Source) -> ReportBatch:
+def _in_bulk(scheme: Scheme, cells: Mapping[str, np.ndarray], random: Source) -> ReportBatch:
     return privatize(scheme, _records(scheme, cells), random)
 
 
-def _remembering(scheme: Scheme, cells: Mapping[str, np.ndarray], random: Source) -> ReportBatch:
-    """One report after another; the second half are the first, each with a secret of their own, whose values have changed."""
+def _memoizing(scheme: Scheme, cells: Mapping[str, np.ndarray], random: Source) -> ReportBatch:
+    """Draw reports one by one; the second half are the clients of the first half, with their secrets and other values."""
     columns = _records(scheme, cells)
     n = len(next(iter(cells.values())))
     secrets = [random.words(_SECRET_WORDS).tobytes() for _ in range(n // 2)]
@@ -108,7 +111,7 @@ def _remembering(scheme: Scheme, cells: Mapping[str, np.ndarray], random: Source
 
 
 def _records(scheme: Scheme, cells: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Records of these cells; of attributes that ask for one column, what the last of them would have there."""
+    """Return records of these cells; if attributes share a column, the last attribute determines it."""
     records = {}
     for name, attribute in scheme.reported.items():
         rows = [values_of(attribute, int(cell)) for cell in attribute.cells]
@@ -120,9 +123,9 @@ def _records(scheme: Scheme, cells: Mapping[str, np.ndarray]) -> dict[str, np.nd
     return records
 
 
-def _counted(scheme: Scheme, path: Path, people: int, random: Source) -> Tables:
-    """What so many people's reports show."""
-    generator = seeded(int(random.words(1)[0])).generator()  # of values and even parts: nothing private hangs on it
+def _p_values(scheme: Scheme, path: Path, people: int, random: Source) -> Tables:
+    """Return the p-values of all tests on the reports of so many simulated respondents."""
+    generator = seeded(int(random.words(1)[0])).generator()  # draws values and uniform fractions, which are not private
     mechanisms = {name: attribute.mechanism for name, attribute in scheme.attributes.items()}
     there = {name: attribute.cells for name, attribute in scheme.reported.items()}
     places = {name: _places(len(cells), people // 2, generator) for name, cells in there.items()}
@@ -135,25 +138,23 @@ def _counted(scheme: Scheme, path: Path, people: int, random: Source) -> Tables:
     for name, mechanism in mechanisms.items():
         answers = batch.of(name)
         own = ranks(mechanism, cells[name][answers.clients], answers.reports, generator)
-        seen[name] = {what: _spread(rank, answers.clients, people) for what, rank in own.items()}
+        seen[name] = {part: _spread(rank, answers.clients, people) for part, rank in own.items()}
         apart[name] = _apart(mechanism, cells[name], answers.clients, answers.reports)
-    for what, names in (("the report's id", batch.ids), ("the client's token", batch.tokens)):
+    for kind, names in (("the report's id", batch.ids), ("the client's token", batch.tokens)):
         if names is not None:
-            seen[what] = _bytes_of(names, generator)
+            seen[kind] = _bytes_of(names, generator)
     groups = {name: _grouped(len(there[name]), places[name]) for name in there}
-    in_clear = {
-        f"{name}, sent in clear, beside the record's own": float(
-            np.array_equal(batch.of(name).reports.values, cells[name])
-        )
+    labels = {
+        f"label {name} against the record": float(np.array_equal(batch.of(name).reports.values, cells[name]))
         for name in scheme.labels
     }
-    return in_clear | dict(_tables(seen, groups, apart))
+    return labels | dict(_tables(seen, groups, apart))
 
 
 def _shared(scheme: Scheme, cells: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The cells, in the records made of others, of attributes that ask for a column which another one asks for, too.
+    """Return the cells, in the finished records, of attributes that share a column with another attribute.
 
-    No other's: what a client makes of a record is what is looked at, and is not asked for the truth.
+    All other cells are as chosen: the client's encoding is under test and must not define the expected values.
     """
     asked = [question.column for attribute in scheme.attributes.values() for question in attribute.questions]
     shared = {
@@ -169,7 +170,7 @@ def _shared(scheme: Scheme, cells: Mapping[str, np.ndarray]) -> dict[str, np.nda
 
 
 def _bytes_of(names: np.ndarray, generator: np.random.Generator) -> Ranks:
-    """The bytes of names (n, 16), each a rank; nothing where a name has come before, or there is none."""
+    """Return the ranks of each byte of names (n, 16); nan for repeated or missing names."""
     _, first = np.unique(names, axis=0, return_index=True)
     new = np.zeros(len(names), dtype=bool)
     new[first] = True
@@ -179,7 +180,7 @@ def _bytes_of(names: np.ndarray, generator: np.random.Generator) -> Ranks:
 
 
 def _places(values: int, people: int, generator: np.random.Generator) -> np.ndarray:
-    """Which of so many values people have: a quarter the first, a quarter the last; then as many others, none the same."""
+    """Return value indices: a quarter first, a quarter last, the rest random; then as many again, each changed."""
     chosen = generator.integers(0, values, people)
     kind = generator.integers(0, 4, people)
     place = np.where(kind == 0, 0, np.where(kind == 1, values - 1, chosen))
@@ -188,20 +189,20 @@ def _places(values: int, people: int, generator: np.random.Generator) -> np.ndar
 
 
 def _grouped(values: int, places: np.ndarray) -> np.ndarray:
-    """The group of each value: 0 the first, 1 the last, the others by where they lie."""
+    """Return the group of each value: 0 for the first, 1 for the last, and ranges of the others."""
     others = 2 + places * (_GROUPS - 2) // values
     return np.where(places == 0, 0, np.where(places == values - 1, 1, others))
 
 
 def _spread(rank: np.ndarray, clients: np.ndarray, people: int) -> np.ndarray:
-    """The ranks of all people, nothing where one did not answer."""
+    """Return the ranks of all respondents, nan for those without an answer."""
     whole = np.full(people, np.nan)
     whole[clients] = rank
     return whole
 
 
 def _apart(mechanism: Mechanism, cells: np.ndarray, clients: np.ndarray, reports: Reports) -> np.ndarray:
-    """Whether a person's two answers are of two levels or states, (people / 2,): who remembers answers one state alike."""
+    """Return whether a respondent's two answers have different levels or states, (people / 2,); equal states repeat answers."""
     level, state = np.full((2, len(cells)), -1)
     level[clients] = reports.level
     for number in range(len(mechanism.sizes)):
@@ -214,67 +215,68 @@ def _apart(mechanism: Mechanism, cells: np.ndarray, clients: np.ndarray, reports
 def _tables(
     seen: Mapping[str, Ranks], groups: Mapping[str, np.ndarray], apart: Mapping[str, np.ndarray]
 ) -> Iterator[tuple[str, float]]:
-    columns = [(name, what, rank) for name, own in seen.items() for what, rank in own.items()]
-    for number, (name, what, rank) in enumerate(columns):
-        here = f"{what} of {name}"
-        yield here, _chance(_crossed(np.zeros(len(rank), dtype=np.int64), 1, rank, _FINE))
+    columns = [(name, part, rank) for name, own in seen.items() for part, rank in own.items()]
+    for number, (name, part, rank) in enumerate(columns):
+        tested = f"{part} of {name}"
+        yield tested, _chance(_crossed(np.zeros(len(rank), dtype=np.int64), 1, rank, _FINE))
         for other, group in groups.items():
-            yield f"{here} beside the value of {other}", _chance(_crossed(group, _GROUPS, rank, _COARSE))
-        yield f"{here} beside the next person's", _chance(_beside(rank[:-1], rank[1:]))
-        yield f"{here} beside another person's", _chance_of_lags(rank)
-        if what != LEVEL:  # which is for life
+            yield f"{tested} by the value of {other}", _chance(_crossed(group, _GROUPS, rank, _COARSE))
+        yield f"{tested} by the next respondent's", _chance(_jointly(rank[:-1], rank[1:]))
+        yield f"{tested} by another respondent's", _chance_of_lags(rank)
+        if part != LEVEL:  # a client's level is permanent
             first, second = np.split(rank, 2)
             if name in apart:
                 first = np.where(apart[name], first, np.nan)
-            yield f"{here} beside the same person's", _chance(_beside(first, second))
+            yield f"{tested} by the same respondent's", _chance(_jointly(first, second))
             if LEVEL in seen[name]:
-                yield f"{here} at each level", _chance(_by_level(seen[name][LEVEL], rank))
-        for other, beside, rival in columns[number + 1 :]:
-            if {name, other}.isdisjoint(groups):  # bytes of names
+                yield f"{tested} at each level", _chance(_by_level(seen[name][LEVEL], rank))
+        for other, other_part, other_rank in columns[number + 1 :]:
+            if {name, other}.isdisjoint(groups):  # both are bytes of ids or tokens
                 continue
-            yield f"{here} beside {beside} of {other}", _chance(_beside(rank, rival))
+            yield f"{tested} by {other_part} of {other}", _chance(_jointly(rank, other_rank))
 
 
 def _chance_of_lags(rank: np.ndarray) -> float:
-    """Of the largest correlation between persons so many places apart, fewer than half of all: each is about normal."""
+    """Return the p-value of the largest autocorrelation over lags below half the length; each is approximately normal."""
     centred = np.nan_to_num(rank - 0.5)
     there = int(np.count_nonzero(centred))
     spectrum = np.fft.rfft(centred)
-    together = np.fft.irfft(np.abs(spectrum) ** 2, len(rank))[1 : len(rank) // 2]
-    if there < _FEW * _COARSE or not len(together):
+    lags = np.fft.irfft(np.abs(spectrum) ** 2, len(rank))[1 : len(rank) // 2]
+    if there < _MIN_EXPECTED * _COARSE or not len(lags):
         return 1.0
-    deviations = 12 * float(np.abs(together).max()) / there**0.5  # a product of two ranks has the variance 1/144
-    return min(1.0, len(together) * float(scipy.special.erfc(deviations / 2**0.5)))
+    deviations = 12 * float(np.abs(lags).max()) / there**0.5  # a product of two centred ranks has variance 1/144
+    return min(1.0, len(lags) * float(scipy.special.erfc(deviations / 2**0.5)))
 
 
 def _by_level(level: np.ndarray, rank: np.ndarray) -> np.ndarray:
-    """Counts by where the level's rank lies; the cells of levels that are drawn seldom are the last."""
+    """Return counts of `rank` in cells of the level's rank."""
     return _crossed(np.minimum((np.nan_to_num(level) * _FINE).astype(np.int64), _FINE - 1), _FINE, rank, _COARSEST)
 
 
-def _beside(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def _jointly(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return joint counts of two ranks."""
     there = np.flatnonzero(~np.isnan(first) & ~np.isnan(second))
-    cells = _COARSE if len(there) >= _FEW * _COARSE**2 else _COARSEST
+    cells = _COARSE if len(there) >= _MIN_EXPECTED * _COARSE**2 else _COARSEST
     row = np.minimum((first[there] * cells).astype(np.int64), cells - 1)
     return _crossed(row, cells, second[there], cells)
 
 
 def _crossed(row: np.ndarray, rows: int, rank: np.ndarray, cells: int) -> np.ndarray:
-    """Counts, (rows, cells), of those who have a rank."""
+    """Return counts, (rows, cells), of the respondents with a rank."""
     there = ~np.isnan(rank)
     cell = np.minimum((rank[there] * cells).astype(np.int64), cells - 1)
     return np.bincount(row[there] * cells + cell, minlength=rows * cells).reshape(rows, cells)
 
 
-def _strange(tables: Tables, chance: float) -> dict[str, float]:
-    """What strays, and how likely an honest client is to show it."""
-    return {what: value for what, value in tables.items() if value < chance / len(tables)}
+def _failed(tables: Tables, limit: float) -> dict[str, float]:
+    """Return the tests with p-values below the limit divided by the number of tests (Bonferroni)."""
+    return {name: chance for name, chance in tables.items() if chance < limit / len(tables)}
 
 
 def _chance(counts: np.ndarray) -> float:
-    """Of chi-squared, each row beside its own total; rows of few are left out."""
+    """Return the chi-squared p-value of uniform rows; rows with small totals are omitted."""
     cells = counts.shape[1]
-    rows = counts[counts.sum(axis=1) >= _FEW * cells]
+    rows = counts[counts.sum(axis=1) >= _MIN_EXPECTED * cells]
     if not len(rows):
         return 1.0
     expected = rows.sum(axis=1, keepdims=True) / cells

@@ -1,8 +1,9 @@
-"""Where a report stands among those its client could have sent, by the integers that the scheme states: uniform if honest.
+"""The randomized rank of a report among all reports that its client could send: uniform for a correct client.
 
-Reports are brought into an order that begins at the true value.  The share of what comes before a report, and of the report
-itself an even part, is uniform on [0, 1) whatever the value, if the client draws as it says [Rosenblatt1952].  What is asked of
-a mechanism is its integers, `parameters()`, and its coefficient tables, whose digest the scheme states.
+All possible reports are put in an order that begins at the true value.  The probability of the reports before the observed one,
+plus a uniform fraction of its own probability, is uniform on [0, 1) for every value, if the client draws as the scheme states
+[Rosenblatt1952].  A mechanism contributes only its integers, `parameters()`, and its coefficient tables, whose digest is in the
+scheme.
 """
 
 from __future__ import annotations
@@ -28,34 +29,32 @@ from dpcore.mechanisms.categorical.unary_encoding import BitCounts
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.mechanisms.reports import Reports, starts_of
 
-Ranks = Mapping[str, np.ndarray]  # what is looked at, in words -> (n,), each in [0, 1]
+Ranks = Mapping[str, np.ndarray]  # name of the tested part -> its ranks, (n,), each in [0, 1]
 LEVEL = "the level"
-_LISTED = 1 << 16  # standard deviations up to which a Gaussian law is summed
-_FAR = 12  # standard deviations beyond which nothing is
-_LOW, _WIDE = 16, 1 << 12  # what the low bits of an integer can be, and scales of noise from which on they are even
-_COLUMNS = 4  # of a report's noises, as many are looked at
+_LISTED = 1 << 16  # largest standard deviation for which Gaussian probabilities are summed exactly
+_FAR = 12  # standard deviations beyond which the probability is negligible
+_LOW, _WIDE = 16, 1 << 12  # number of values of the low bits, and the least noise scale for which they are uniform
+_COLUMNS = 4  # number of tested noises per report
 
 
 def ranks(mechanism: Mechanism, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
-    """Return the ranks of n reports of these input cells, (n,) each.  generator: of the even parts.
+    """Return the ranks of n reports of these input cells, (n,) each.  generator: draws the uniform fractions.
 
-    Raises CalibrationError for a mechanism that is not listed and whose order nobody has written down.
+    Raises CalibrationError for a mechanism without a listed channel and without a registered order.
     """
-    found = dict(_ranks(mechanism, values, reports, generator))
+    ranks_by_part = dict(_ranks(mechanism, values, reports, generator))
     if len(mechanism.sizes) > 1:
-        law = mechanism.parameters()["level_law"]
-        found[LEVEL] = _placed(np.array(law)[None, :], reports.level.astype(np.int64), generator)
-    return found
+        weights = mechanism.parameters()["level_law"]
+        ranks_by_part[LEVEL] = _placed(np.array(weights)[None, :], reports.level.astype(np.int64), generator)
+    return ranks_by_part
 
 
 @singledispatch
 def _ranks(mechanism: Mechanism, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
-    """Of a channel that the mechanism lists, reports in the order of its columns."""
+    """Rank reports of a listed channel in the order of its columns."""
     channel = mechanism.channel()
     if channel is None or set(mechanism.sizes) != {1}:
-        words = (
-            f"the audit knows no order of the reports of {mechanism.name}; add one to dpcore.audit.attacks.report_ranks"
-        )
+        words = f"{mechanism.name}: the audit has no order of this mechanism's reports; register one in {__name__}"
         raise CalibrationError(words)
     rank = np.empty(len(reports))
     for level, weights in enumerate(channel):
@@ -90,34 +89,36 @@ def _(mechanism: HadamardResponse, values: np.ndarray, reports: Reports, generat
 def _(mechanism: LocalHashing, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
     stated = mechanism.parameters()
     prime, bins = stated["prime"], stated["bins"]
-    slope, shift, said = reports.values.reshape(-1, 3).T
+    slope, shift, reported = reports.values.reshape(-1, 3).T
     own = (slope * values + shift) % prime * bins // prime
     weights = np.full(bins, stated["weight_out"])
     weights[0] = stated["weight_in"]
     return {
         "the slope of the line": _even(slope - 1, prime - 1, generator),
         "the shift of the line": _even(shift, prime, generator),
-        "the bin": _placed(weights[None, :], (said - own) % bins, generator),
+        "the bin": _placed(weights[None, :], (reported - own) % bins, generator),
     }
 
 
 @_ranks.register
 def _(mechanism: SubsetSelection, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
-    """Whether the truth is held; which other is held, of those that are, drawn evenly; and how far apart neighbours are."""
+    """Rank whether the subset contains the true category, and a uniformly chosen other category of the subset."""
     stated = mechanism.parameters()
     k, size = stated["categories"], mechanism.sizes[0]
     away = (reports.values.reshape(-1, size) - values[:, None]) % k
     holds = np.any(away == 0, axis=1)
     inside = stated["weight_in"] * size
-    found = {"whether the truth is held": _of_two(holds, inside, stated["weight_out"] * (k - size), generator)}
+    parts = {
+        "whether it contains the true category": _of_two(holds, inside, stated["weight_out"] * (k - size), generator)
+    }
     if size < k:
         keys = np.where(away == 0, 2.0, generator.random(away.shape))
         other = away[np.arange(len(away)), keys.argmin(axis=1)]
         is_there = other > 0
         rank = generator.random(len(away))
         rank[is_there] = _even(other[is_there] - 1, k - 1, generator)
-        found["another that is held"] = rank
-    return found
+        parts["another category of the subset"] = rank
+    return parts
 
 
 @_ranks.register
@@ -132,7 +133,7 @@ def _(mechanism: BitCounts, values: np.ndarray, reports: Reports, generator: np.
 
     true, false = stated["weight_true"], stated["weight_other"]
     return {
-        "the bit of the truth": _of_two(bit(values), true, total - true, generator),
+        "the bit of the true category": _of_two(bit(values), true, total - true, generator),
         "another bit": _of_two(bit(other), false, total - false, generator),
     }
 
@@ -148,7 +149,7 @@ def _(mechanism: SquareWave, values: np.ndarray, reports: Reports, generator: np
 
 @_ranks.register
 def _(mechanism: DyadicWave, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
-    """A line shows the whole range, extended by half a window on both sides; others are circles."""
+    """A line covers the range, extended by half a window on both sides; other levels are circles."""
     stated = mechanism.parameters()
     cells, widths, around = stated["cells"], stated["widths"], turns_of(stated)
     finest, rank = max(1, *around), np.empty(len(reports))
@@ -166,27 +167,29 @@ def _(mechanism: DyadicWave, values: np.ndarray, reports: Reports, generator: np
 
 @_ranks.register
 def _(mechanism: WaveletLaplace, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
-    """A few neighbouring noises of each report, what was sent less what the tables hold; and the low bits of what was sent.
+    """Rank up to four neighbouring noises of each report (integers minus table entries), and the low bits of its integers.
 
-    Where noise is wide these are even: to within (16 / scale)^2, which no number of reports that an audit draws would show.
+    For wide noise the low bits are uniform to within (16 / scale)^2, which is undetectable at the number of reports of an
+    audit.
     """
     scales, tables = mechanism.parameters()["noise_scales"], mechanism.tables
-    law = _gaussian if mechanism.is_gaussian else _laplace
-    starts, found = starts_of(reports.level, mechanism.sizes), np.empty((min(_COLUMNS, *mechanism.sizes), len(reports)))
+    distribution = _gaussian if mechanism.is_gaussian else _laplace
+    starts = starts_of(reports.level, mechanism.sizes)
+    noise_ranks = np.empty((min(_COLUMNS, *mechanism.sizes), len(reports)))
     for level, size in enumerate(mechanism.sizes):
         at = np.flatnonzero(reports.level == level)
-        held = [level] if mechanism.is_sampled else list(range(len(tables)))
-        scale = np.repeat(np.array([scales[block] for block in held]), [tables[block].shape[1] for block in held])
-        rows = np.concatenate([tables[block] for block in held], axis=1)
+        blocks = [level] if mechanism.is_sampled else list(range(len(tables)))
+        scale = np.repeat(np.array([scales[block] for block in blocks]), [tables[block].shape[1] for block in blocks])
+        rows = np.concatenate([tables[block] for block in blocks], axis=1)
         first = generator.integers(0, size, len(at))
-        for number in range(len(found)):
+        for number in range(len(noise_ranks)):
             place = (first + number) % size
             noise = reports.values[starts[at] + place] - rows[values[at], place]
             for own in np.unique(scale):
                 chosen = scale[place] == own
-                below, mass = law(noise[chosen], int(own))
-                found[number, at[chosen]] = below + generator.random(len(below)) * mass
-    columns = {f"noise {number + 1}": column for number, column in enumerate(found)}
+                below, mass = distribution(noise[chosen], int(own))
+                noise_ranks[number, at[chosen]] = below + generator.random(len(below)) * mass
+    columns = {f"noise {number + 1}": column for number, column in enumerate(noise_ranks)}
     if min(scales) < _WIDE:
         return columns
     ends = {"first": starts[:-1], "last": starts[1:] - 1}
@@ -198,13 +201,13 @@ def _(mechanism: WaveletLaplace, values: np.ndarray, reports: Reports, generator
 
 
 def _placed(weights: np.ndarray, at: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Ranks of outcomes `at` (n,) under weights (1, outcomes); beyond them, which nobody may send, 0."""
+    """Return ranks of outcomes `at` (n,) under weights (1, outcomes); 0 for impossible outcomes."""
     row = np.asarray(weights, dtype=np.float64)[0]
     below = np.concatenate([[0.0], np.cumsum(row)]) / row.sum()
     at = np.asarray(at, dtype=np.int64)
-    known = (at >= 0) & (at < len(row))
-    at = np.where(known, at, 0)
-    return np.where(known, below[at] + generator.random(len(at)) * row[at] / row.sum(), 0.0)
+    is_possible = (at >= 0) & (at < len(row))
+    at = np.where(is_possible, at, 0)
+    return np.where(is_possible, below[at] + generator.random(len(at)) * row[at] / row.sum(), 0.0)
 
 
 def _even(at: np.ndarray, count: int, generator: np.random.Generator) -> np.ndarray:
@@ -216,17 +219,17 @@ def _of_two(is_first: np.ndarray, weight: int, other: int, generator: np.random.
 
 
 def _laplace(noise: np.ndarray, scale: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pr(Y < y) and Pr(Y = y), Pr(y) proportional to exp(-|y| / scale)."""
+    """Return Pr(Y < y) and Pr(Y = y) for Pr(y) proportional to exp(-|y| / scale)."""
     size = np.abs(noise).astype(np.float64)
     ratio = np.exp(-1 / scale)
     mass = -np.expm1(-1 / scale) / (1 + ratio) * np.exp(-size / scale)
-    tail = np.exp(-size / scale) / (1 + ratio)  # of |y| and beyond, on one side
+    tail = np.exp(-size / scale) / (1 + ratio)  # of |y| or more, on one side
     return np.where(noise <= 0, tail - mass, 1 - tail), mass
 
 
 def _gaussian(noise: np.ndarray, scale: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same, Pr(y) proportional to exp(-y^2 / (2 scale^2))."""
-    if scale > _LISTED:  # the sum over a step differs from the integral by less than 1e-10 of it
+    """Return Pr(Y < y) and Pr(Y = y) for Pr(y) proportional to exp(-y^2 / (2 scale^2))."""
+    if scale > _LISTED:  # the integral over a step has a relative error below 1e-10
         below, above = (scipy.special.ndtr((noise + half) / scale) for half in (-0.5, 0.5))
         return below, above - below
     masses, sums = _summed(scale)

@@ -1,8 +1,8 @@
-"""What an auditor looks at in a report: each view sorts reports into a few classes, of which events are made.
+"""Views of reports: each view sorts reports into a small number of classes, from which events of an attack are formed.
 
-A view is made from reports that are not the ones it is tested on.  It may be anything: whatever the classes are, a client
-that keeps epsilon falls into no set of them with probabilities more than a factor e^epsilon apart.  One view knows the
-mechanism; the others know nothing, and are there for the faults that a mechanism does not know it has.
+A view is built from other reports than those it is tested on.  Any view is valid: under epsilon, the probabilities of any set
+of classes differ by at most a factor e^epsilon.  One view uses the mechanism's likelihood; the others are independent of the
+mechanism, to detect faults of its implementation.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from dpcore.audit.attacks.likelihood_ratio import Pair, log_ratio
 from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.reports import Reports, starts_of
 
-_BINS = 128  # classes of a likelihood ratio that takes many values
-_SINGLE = 4096  # most frequent reports that have a class of their own
-_PLACES = 8  # integers of a report whose low bits are looked at
+_BINS = 128  # classes of a likelihood ratio with many distinct values
+_SINGLE = 4096  # most frequent reports, each with its own class
+_PLACES = 8  # integers of a report whose low bits are tested
 _BITS = 128  # exponents of a lowest bit, 2^-90 to 2^37, and zero
 
 
-Two = tuple[Reports, Reports]  # of the pair's first value and of its second
+Two = tuple[Reports, Reports]  # reports of the pair's first value and of its second
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Classes of reports.  words: what is looked at, for people.  classify: the class of each, integers 0..size-1."""
+    """A classification of reports.  words: its description.  classify: the class of each report, integers 0..size-1."""
 
     words: str
     size: int
@@ -35,9 +35,9 @@ class View:
 
 
 def views_of(mechanism: Mechanism, pair: Pair, seen: Two, before: Two) -> list[list[View]]:
-    """Return the views of the reports of a pair of values, in kinds: an auditor takes the best of each.
+    """Return the views for a pair of values, grouped by kind; the attack uses the best view of each kind.
 
-    seen: reports under either of them, at least one.  before: as many as `classify` will be given, sent at the same places.
+    seen: reports under both values, at least one each.  before: earlier reports, as many as `classify` receives, by position.
     """
     return [
         [likelihood_view(mechanism, pair, seen)],
@@ -48,7 +48,7 @@ def views_of(mechanism: Mechanism, pair: Pair, seen: Two, before: Two) -> list[l
 
 
 def likelihood_view(mechanism: Mechanism, pair: Pair, seen: Two) -> View:
-    """How much likelier a report is under one of the values; where that takes many values, in bins, the ends by themselves."""
+    """Return the view of the likelihood ratio; many distinct values are binned, with separate bins for the extremes."""
     ratios = np.concatenate([log_ratio(mechanism, reports, pair) for reports in seen])
     edges = np.unique(ratios)
     if len(edges) > _BINS:
@@ -57,11 +57,11 @@ def likelihood_view(mechanism: Mechanism, pair: Pair, seen: Two) -> View:
     def classify(reports: Reports) -> np.ndarray:
         return np.searchsorted(edges, log_ratio(mechanism, reports, pair), side="right")
 
-    return View("how much likelier the report is under one of the values", len(edges) + 1, classify)
+    return View("the likelihood ratio of the two values", len(edges) + 1, classify)
 
 
 def _single(mechanism: Mechanism, seen: Two) -> View:
-    """The reports that were seen most often, one by one: a value that is sent in clear now and then shows there."""
+    """Return the view of the most frequent reports, one by one, which detects occasional unprotected values."""
     prints, times = np.unique(
         np.concatenate([_fingerprints(mechanism, reports) for reports in seen]), return_counts=True
     )
@@ -72,22 +72,22 @@ def _single(mechanism: Mechanism, seen: Two) -> View:
         at = np.minimum(np.searchsorted(common, fingerprints), len(common) - 1)
         return np.where(common[at] == fingerprints, at + 1, 0)
 
-    return View("which report it is", len(common) + 1, classify)
+    return View("the report itself, if it is frequent", len(common) + 1, classify)
 
 
 def _repeated(mechanism: Mechanism, before: Two) -> View:
-    """Whether a report is the one that was sent at its place under either value: draws that are known are no noise."""
+    """Return the view whether a report repeats the earlier report at its position, which detects predictable draws."""
     first, second = (_fingerprints(mechanism, reports) for reports in before)
 
     def classify(reports: Reports) -> np.ndarray:
         fingerprints = _fingerprints(mechanism, reports)
         return (fingerprints == first).astype(np.int64) + 2 * (fingerprints == second)
 
-    return View("whether it is the report that was seen at its place before", 4, classify)
+    return View("whether the report repeats the earlier one at its position", 4, classify)
 
 
 def _low_bits(mechanism: Mechanism, pair: Pair, seen: Two) -> list[View]:
-    """The exponent of the lowest bit of a report's integers, and of its likelihood ratio: where floats betray themselves."""
+    """Return views of the lowest set bit of the likelihood ratio and of a report's integers, which detect float noise."""
 
     def of_ratio(reports: Reports) -> np.ndarray:
         return lowest_bits(log_ratio(mechanism, reports, pair))
@@ -104,12 +104,12 @@ def _low_bits(mechanism: Mechanism, pair: Pair, seen: Two) -> list[View]:
     places = np.argsort(-apart, kind="stable")[:_PLACES].tolist()
     return [
         *views,
-        *(View(f"the lowest bit of number {place + 1} of the report", _BITS, of_place(place)) for place in places),
+        *(View(f"the lowest bit of integer {place + 1} of the report", _BITS, of_place(place)) for place in places),
     ]
 
 
 def lowest_bits(numbers: np.ndarray) -> np.ndarray:
-    """Return the class of the lowest bit that is one of each number, 0 for zero: an integer's parity, a float's last digit.
+    """Return the class of each number's lowest set bit, 0 for zero.
 
     >>> lowest_bits(np.array([0.0, 1.0, 3.0, 2.0, 0.75])).tolist()
     [0, 91, 91, 92, 89]
@@ -121,7 +121,7 @@ def lowest_bits(numbers: np.ndarray) -> np.ndarray:
 
 
 def _fingerprints(mechanism: Mechanism, reports: Reports) -> np.ndarray:
-    """A number for each report, of its level and all its bits, shape (n,); two reports share one by chance only."""
+    """Return a 64-bit hash of each report's level and integers, shape (n,)."""
     words = np.ascontiguousarray(reports.values)
     words = words.view(np.uint64) if words.dtype.itemsize == 8 else words.astype(np.uint64)
     levels = reports.level.astype(np.uint64)
@@ -132,7 +132,7 @@ def _fingerprints(mechanism: Mechanism, reports: Reports) -> np.ndarray:
 
 
 def _mixed(words: np.ndarray) -> np.ndarray:
-    """A fixed scrambling of 64 bits, one to one."""
+    """Apply a fixed bijective mixing of 64 bits."""
     for shift, odd in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         words = (words ^ (words >> np.uint64(shift))) * np.uint64(odd)
     return words ^ (words >> np.uint64(31))

@@ -1,9 +1,9 @@
-"""The largest loss of additive noise: every pair of input cells of the integer tables, exact.
+"""The exact largest loss of additive noise, over every pair of input cells of the integer tables.
 
-A second way to the number that `calibration.sensitivity` finds by branch and bound, and one that leaves no pair out.
-Cells stand on a circle; pairs are taken by their distance on it.  Where a pair is farther apart than any function of a
-block reaches, the block's rows have no column in common and their distance is the sum of their norms, so that looking at
-a pair costs little; how far functions reach is read from the tables.
+This is a second, exhaustive way to the result that `calibration.sensitivity` finds by branch and bound.  Cells are arranged on
+a circle, and pairs are visited by their distance on it.  If a pair is farther apart than the support of any function of a
+block, its two rows have disjoint supports and their distance is the sum of their norms, which is cheap to evaluate.  The
+supports are read from the tables.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
-# Losses of several blocks are compared as floats first: sums of a few dozen positive terms, relative error below 2^-47.
-# Whatever comes within this margin of the largest is computed in fractions, and the fractions decide.  Of one block the
-# floats tell any two distances apart.
+# Losses of several blocks are first compared as floats: sums of a few dozen positive terms, relative error below 2^-47.
+# Losses within this margin of the largest are recomputed as fractions, which decide.  For one block, floats are exact.
 _MARGIN = 2.0**-40
 
 
@@ -82,7 +81,7 @@ def _distances(twice: np.ndarray, cells: int, distance: int) -> np.ndarray:
 
 
 def _reach(table: np.ndarray) -> int:
-    """The largest distance on the circle that two cells with a function in common can have."""
+    """Return the largest distance on the circle of two cells in the support of one function."""
     cells, reach = len(table), 0
     for column in table.T:
         support = np.flatnonzero(column)
@@ -93,6 +92,6 @@ def _reach(table: np.ndarray) -> int:
 
 
 def _around(table: np.ndarray) -> np.ndarray:
-    """The table and the table again, a function a row; in 32 bits where all distances fit, which is twice as fast."""
+    """Return the table twice, one function per row; in 32 bits if all distances fit, which is twice as fast."""
     fits = 2 * int(np.abs(table).sum(axis=1).max(initial=0)) < 1 << 31
     return np.ascontiguousarray(np.concatenate([table, table]).T, dtype=np.int32 if fits else np.int64)

@@ -1,16 +1,16 @@
 """The exact privacy loss of every attribute of a scheme, by enumeration.
 
-A mechanism certifies itself; an audit does not ask it.  It reads the integers of the canonical scheme, which are those that
-clients use, and enumerates what they lead to:
+A mechanism certifies itself; the audit does not use that certificate.  It reads the integers of the canonical scheme, with
+which clients draw, and enumerates their effects:
 
 - a channel that can be listed: every entry, each row divided by its own total;
-- a frequency oracle with too many reports to list: every class of reports that no two categories tell apart.  What is
-  public and drawn without looking at the value (a hash function, a column) or alike under both values (other
-  categories' bits) has the same factor in both probabilities, and cancels;
+- a frequency oracle with too many reports to list: every class of reports that are equivalent for a pair of categories.  Parts
+  that do not depend on the value (a hash function, a column) or have equal probability under both values (other categories'
+  bits) are the same factor in both probabilities, and cancel;
 - additive noise: every pair of input cells of every coefficient table.
 
-Rule: a figure is exact, never a bound that happens to be good enough.  Where none can be found the audit refuses.
-That the clients' code draws from these channels is held by the tests, which run it on every draw it can make.
+Rule: a figure is exact, never only a bound.  If there is no exact figure, the audit raises an error.  Tests verify that the
+clients' code draws from these channels, by running it on every draw that it can make.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ from dpcore.mechanisms.categorical.unary_encoding import BitCounts
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.protocol.scheme import Scheme
 
-_SEEDS = 4  # with which it is looked whether levels ignore values; half of them where reports are long
+_SEEDS = 4  # seeds of the test that levels are independent of values; half as many if reports are long
 
-Class = tuple[str, int, int, int]  # of reports: its name, how many they are, the weight of one under x, and under x'
+Class = tuple[str, int, int, int]  # class of reports: its name, size, and the weight of one report under x and under x'
 
 
 def audit_scheme(scheme: Scheme) -> SchemeAudit:
-    """Return the exact loss of every attribute and of the whole scheme, of the integers its canonical text holds.
+    """Return the exact loss of every attribute and of the whole scheme, from the integers in its canonical text.
 
-    Raises SchemeError where the canonical text does not read back, CalibrationError where a mechanism cannot be enumerated.
+    Raises SchemeError if the canonical text cannot be parsed, CalibrationError if a mechanism cannot be enumerated.
     """
     read = Scheme.from_toml(scheme.canonical)
     if read.digest != scheme.digest:
         raise CalibrationError(
             f"the canonical text of {scheme.name} reads back as another scheme ({read.digest[:12]}..., not "
-            f"{scheme.digest[:12]}...); its digest vouches for nothing"
+            f"{scheme.digest[:12]}...), so its digest is invalid; prepare the scheme again"
         )
     attributes = {
         name: AttributeAudit(
@@ -71,21 +71,21 @@ def audit_scheme(scheme: Scheme) -> SchemeAudit:
             configuration=attribute.mechanism.parameters(),
             digest=_digest(attribute.mechanism),
             promised=attribute.budget,
-            found=audit_mechanism(attribute.mechanism),
-            of=attribute.of,
+            finding=audit_mechanism(attribute.mechanism),
+            columns=attribute.of,
         )
         for name, attribute in read.attributes.items()
     }
-    units = [reduce(add, [attributes[name].found.kept for name in unit]) for unit in read.units]
+    units = [reduce(add, [attributes[name].finding.loss for name in unit]) for unit in read.units]
     return SchemeAudit(
         name=read.name,
         digest=read.digest,
         canonical=read.canonical,
         reporting=read.reporting,
         promised=read.budget,
-        kept=reduce(add if read.reporting == "all" else _larger, units),
+        loss=reduce(add if read.reporting == "all" else _larger, units),
         attributes=tuple(attributes.values()),
-        in_clear={name: len(label.categories) for name, label in read.labels.items()},
+        public={name: len(label.categories) for name, label in read.labels.items()},
         pairs=tuple(_pair(read, attributes, pair) for pair in read.pairs),
     )
 
@@ -93,20 +93,20 @@ def audit_scheme(scheme: Scheme) -> SchemeAudit:
 def _pair(scheme: Scheme, audits: Mapping[str, AttributeAudit], pair: tuple[str, str]) -> PairAudit:
     first, second = pair
     mechanisms = scheme.attributes[first].mechanism, scheme.attributes[second].mechanism
-    return audit_pair(pair, mechanisms, (audits[first].found.kept, audits[second].found.kept))
+    return audit_pair(pair, mechanisms, (audits[first].finding.loss, audits[second].finding.loss))
 
 
 def audit_mechanism(mechanism: Mechanism) -> Finding:
     """Return the exact loss of one report of a mechanism.
 
-    Levels are public.  As they are drawn without looking at the value, a level has the same probability under all values,
-    and the loss of (level, report) is the largest loss within a level.
+    Levels are public.  They are drawn independently of the value, so the loss of (level, report) is the largest loss within a
+    level.
 
-    Raises CalibrationError where the mechanism cannot be enumerated.
+    Raises CalibrationError if the mechanism cannot be enumerated.
 
     >>> from dpcore.privacy.budget import Budget
     >>> two_coins = RandomizedResponse(Budget.parse("ln 3"), 2, 3, 1)
-    >>> audit_mechanism(two_coins).kept
+    >>> audit_mechanism(two_coins).loss
     Loss(rational=Fraction(0, 1), ratio=Fraction(3, 1))
     """
     finding = _enumerate(mechanism)
@@ -118,21 +118,23 @@ def audit_mechanism(mechanism: Mechanism) -> Finding:
 
 @singledispatch
 def _enumerate(mechanism: Mechanism) -> Finding:
-    """The exact loss of what its integers say, and of the channel that its code lists where it does: the larger."""
+    """Return the larger exact loss of the stated integers and of the channel that the mechanism's code lists, if any."""
     channel, stated = mechanism.channel(), _stated(mechanism)
     if stated is None or channel is None:
         return _by_classes(*_classes(mechanism)) if channel is None else _listed(channel)
     listed = _listed(channel)
-    if stated.kept.is_within(listed.kept):
+    if stated.loss.is_within(listed.loss):
         return listed
-    return replace(stated, doubts=("the channel that the clients' code lists is not that of the scheme's integers",))
+    return replace(
+        stated, doubts=("the channel listed by the clients' code differs from that of the scheme's integers",)
+    )
 
 
 @singledispatch
 def _stated(mechanism: Mechanism) -> Finding | None:
-    """The exact loss by the integers alone: of the classes of reports, or of the weights of waves; None of what has neither."""
-    known = _classes.dispatch(type(mechanism)) is not _classes.dispatch(object)
-    return _by_classes(*_classes(mechanism)) if known else None
+    """Return the exact loss of the integers, from classes of reports or weights of waves; None for other mechanisms."""
+    has_classes = _classes.dispatch(type(mechanism)) is not _classes.dispatch(object)
+    return _by_classes(*_classes(mechanism)) if has_classes else None
 
 
 @_stated.register
@@ -144,7 +146,7 @@ def _(mechanism: SquareWave) -> Finding:
 
 @_stated.register
 def _(mechanism: DyadicWave) -> Finding:
-    """Rows of input cells of one phase are the same; of a line the range is extended, others are circles."""
+    """Input cells of equal phase share a row; a line has an extended range, other levels are circles."""
     stated = mechanism.parameters()
     cells, channel = stated["cells"], []
     for turns, window, heavy, light in zip(
@@ -157,7 +159,7 @@ def _(mechanism: DyadicWave) -> Finding:
 
 @_stated.register
 def _(mechanism: CrossedWave) -> Finding:
-    """A square around the place, a stretch around the product of how far both are from the middle, and one around either."""
+    """Windows: a square around the point, an interval around the product of both centred values, and one on each axis."""
     stated = mechanism.parameters()
     M, heavy, light = stated["cells"], stated["weights_in"], stated["weights_out"]
     (side, length, *alone), doubled = stated["widths"], 2 * np.arange(M) + 1 - M
@@ -173,7 +175,7 @@ def _(mechanism: CrossedWave) -> Finding:
 
 
 def _wave(starts: np.ndarray, window: int, outputs: int, heavy: int, light: int) -> np.ndarray:
-    """Weights, (phases, outputs): the heavier from where each window starts."""
+    """Return weights, (phases, outputs): `heavy` in the window that begins at each start, `light` elsewhere."""
     return np.where((np.arange(outputs) - starts[:, None]) % outputs < window, heavy, light)
 
 
@@ -184,25 +186,25 @@ def _listed(channel: Sequence[np.ndarray]) -> Finding:
     at = worst[level]
     named = f"level {level}, " if len(channel) > 1 else ""
     return Finding(
-        kept=Loss(ratio=at.ratio),
-        how=f"all {shapes} weights of the channel, each row over its own total",
+        loss=Loss(ratio=at.ratio),
+        how=f"all {shapes} weights of the channel, each row divided by its total",
         worst=f"{named}output {at.output}, input cells {at.likely} and {at.unlikely}",
     )
 
 
 def _by_classes(classes: Sequence[Class], how: str) -> Finding:
-    """The loss between two values x and x'."""
+    """Return the loss between two values x and x'."""
     there = [entry for entry in classes if entry[1]]
     weights = np.array([[entry[side] for entry in there] for side in (2, 3)], dtype=object)
     at = largest_ratio(weights, [entry[1] for entry in there])
-    return Finding(kept=Loss(ratio=at.ratio), how=how, worst=there[at.output][0])
+    return Finding(loss=Loss(ratio=at.ratio), how=how, worst=there[at.output][0])
 
 
 @singledispatch
 def _classes(mechanism: Mechanism) -> tuple[list[Class], str]:
-    """The classes of reports that no two categories x and x' tell apart, and how every case is seen by them."""
+    """Return the classes of reports for any two categories x and x', and a description of the enumeration."""
     raise CalibrationError(
-        f"{mechanism.name} has neither a channel that can be listed nor an enumeration of its own; add one to the audit"
+        f"{mechanism.name}: neither a channel that can be listed nor an enumeration exists; register one in {__name__}"
     )
 
 
@@ -210,32 +212,41 @@ def _classes(mechanism: Mechanism) -> tuple[list[Class], str]:
 def _(mechanism: RandomizedResponse) -> tuple[list[Class], str]:
     inside, outside = mechanism.weight_in, mechanism.weight_out
     classes = [
-        ("saying x", 1, inside, outside),
-        ("saying x'", 1, outside, inside),
-        ("saying a third category", mechanism.categories - 2, outside, outside),
+        ("the report x", 1, inside, outside),
+        ("the report x'", 1, outside, inside),
+        ("a third category as report", mechanism.categories - 2, outside, outside),
     ]
-    return classes, "the three kinds of answers to any two categories x and x', which are all alike"
+    return classes, "the three kinds of reports for any two categories x and x'; all pairs of categories are equivalent"
 
 
 @_classes.register
 def _(mechanism: BitCounts) -> tuple[list[Class], str]:
     total, true, other = mechanism.total, mechanism.weight_true, mechanism.weight_other
-    weight = {(1, 1): true, (0, 1): total - true, (1, 0): other, (0, 0): total - other}  # (bit, is it the true one)
+    weight = {
+        (1, 1): true,
+        (0, 1): total - true,
+        (1, 0): other,
+        (0, 0): total - other,
+    }  # (bit, is its category true)
     classes = [
         (f"bits x = {x}, x' = {y}", 1, weight[x, 1] * weight[y, 0], weight[x, 0] * weight[y, 1])
         for x in (0, 1)
         for y in (0, 1)
     ]
-    return classes, "the four values of the bits of any two categories x and x'; other bits are drawn alike and cancel"
+    return (
+        classes,
+        "the four values of the bits of any two categories x and x'; other bits have equal probabilities and cancel",
+    )
 
 
 @_classes.register
 def _(mechanism: SubsetSelection) -> tuple[list[Class], str]:
-    """As clients draw: whether the truth is held, then a uniform subset of either kind."""
+    """As clients draw: whether the subset contains the true category, then a uniform subset of that kind."""
     k, w, total = mechanism.categories, mechanism.size, mechanism.total
-    held = w * mechanism.weight_in  # draws of `total` that hold the truth, C(k-1, w-1) subsets
-    holding, lacking = comb(k - 1, w - 1), comb(k - 1, w)
-    inside, outside = held * lacking, (total - held) * holding  # over one denominator, total * holding * lacking
+    with_true = w * mechanism.weight_in  # draws of `total` whose subset contains the true category, C(k-1, w-1) subsets
+    containing, lacking = comb(k - 1, w - 1), comb(k - 1, w)
+    # over the common denominator total * containing * lacking
+    inside, outside = with_true * lacking, (total - with_true) * containing
     classes = [
         ("subsets with x and x'", comb(k - 2, w - 2) if w > 1 else 0, inside, inside),
         ("subsets with x, without x'", comb(k - 2, w - 1), inside, outside),
@@ -249,10 +260,10 @@ def _(mechanism: SubsetSelection) -> tuple[list[Class], str]:
 def _(mechanism: HadamardResponse) -> tuple[list[Class], str]:
     inside, outside = mechanism.weight_in, mechanism.weight_out
     classes = [
-        ("the symbol of x, in a column that tells x from x'", 1, inside, outside),
-        ("the symbol of x', in a column that tells x from x'", 1, outside, inside),
+        ("the symbol of x, in a column that separates x and x'", 1, inside, outside),
+        ("the symbol of x', in a column that separates x and x'", 1, outside, inside),
     ]
-    how = "the two symbols of a column that tells any two categories x and x' apart; the column is uniform and cancels"
+    how = "the two symbols of a column that separates any two categories x and x'; the column is uniform and cancels"
     return classes, how
 
 
@@ -270,7 +281,7 @@ def _(mechanism: LocalHashing) -> tuple[list[Class], str]:
 
 @_enumerate.register
 def _(mechanism: WaveletLaplace) -> Finding:
-    """Of Gaussian noise the epsilon that a theorem gives for the exact concentration, at the delta that the scheme states."""
+    """For Gaussian noise, convert the exact concentration into epsilon at the scheme's delta."""
     tables, scales = mechanism.tables, mechanism.noise_scales
     cells, is_gaussian = len(tables[0]), mechanism.is_gaussian
     single = [largest_square(table) if is_gaussian else largest_loss([table], [1]) for table in tables]
@@ -283,10 +294,12 @@ def _(mechanism: WaveletLaplace) -> Finding:
     else:
         (loss, pair), named = largest_loss(tables, scales), "all blocks"
     if is_gaussian:
-        how += f": Gaussian noise, {float(loss):.6g}-concentrated, keeps this epsilon at delta = {float(mechanism.delta):g}"
+        how += (
+            f"; Gaussian noise, {float(loss):.6g}-concentrated, has this epsilon at delta = {float(mechanism.delta):g}"
+        )
         loss = approximate_epsilon(loss, mechanism.delta)
     return Finding(
-        kept=Loss(loss),
+        loss=Loss(loss),
         how=how,
         worst=f"{named}, input cells {pair[0]} and {pair[1]}",
         sensitivity=sensitivity,
@@ -295,35 +308,35 @@ def _(mechanism: WaveletLaplace) -> Finding:
 
 
 def _doubts(mechanism: WaveletLaplace, sensitivity: tuple[int, ...]) -> tuple[str, ...]:
-    """What the scheme states of its tables, and they do not bear out."""
+    """Return the scheme's statements about its tables that are not true."""
     stated = mechanism.parameters()
     doubts = []
     if tuple(stated["sensitivity"]) != sensitivity:
-        doubts.append(f"the scheme states the sensitivity {list(stated['sensitivity'])}, it is {list(sensitivity)}")
+        doubts.append(f"the scheme states the sensitivity {list(stated['sensitivity'])}, but it is {list(sensitivity)}")
     if stated["table_sha256"] != _tables_digest(mechanism.tables):
-        doubts.append("the coefficient tables are not those whose SHA-256 the scheme states")
+        doubts.append("the SHA-256 of the coefficient tables differs from the one in the scheme")
     return tuple(doubts)
 
 
 def _levels_ignore_values(mechanism: Mechanism) -> bool:
-    """Whether clients that draw the same words send the same level, whatever their values.
+    """Return whether clients with equal random words send equal levels, whatever their values.
 
-    The clients' code is run on every input cell, beside clients who all have the last; `report_distribution` looks at many
+    Runs the clients' code on every input cell, in both orders, and on the last cell only; `report_distribution` tests many
     reports.
     """
     if len(mechanism.sizes) == 1:
         return True
     cells = np.arange(mechanism.inputs)
-    each = (cells, cells[::-1], np.full_like(cells, mechanism.inputs - 1))
+    inputs = (cells, cells[::-1], np.full_like(cells, mechanism.inputs - 1))
     for seed in range(_SEEDS if set(mechanism.sizes) == {1} else _SEEDS // 2):
-        first, *others = (mechanism.privatize(values, seeded(seed)).level for values in each)
+        first, *others = (mechanism.privatize(values, seeded(seed)).level for values in inputs)
         if not all(np.array_equal(first, level) for level in others):
             return False
     return True
 
 
 def _tables_digest(tables: Sequence[np.ndarray]) -> str:
-    """SHA-256 of coefficient tables, 64 hex digits: of each its shape and its rows, as little-endian integers of 64 bits."""
+    """Return the SHA-256 of coefficient tables, 64 hex digits: shape and rows of each, as little-endian 64-bit integers."""
     parts = [np.asarray(part, dtype="<i8").tobytes() for table in tables for part in (table.shape, table)]
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
@@ -333,6 +346,6 @@ def _larger(first: Loss, second: Loss) -> Loss:
 
 
 def _digest(mechanism: Mechanism) -> str:
-    """SHA-256 of the mechanism's name, epsilon and integers as JSON with sorted keys."""
+    """Return the SHA-256 of the mechanism's name, epsilon and integers as JSON with sorted keys."""
     content = {"mechanism": mechanism.name, "epsilon": mechanism.budget.text, "client": dict(mechanism.parameters())}
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

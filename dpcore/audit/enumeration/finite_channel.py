@@ -1,7 +1,7 @@
-"""The largest ratio of a finite channel: every output, every pair of inputs, exact.
+"""The exact largest likelihood ratio of a finite channel, over every output and every pair of inputs.
 
-Weights are not probabilities until each row is divided by its own total.  A window cut off at an edge gives its row a
-smaller total, so that the ratio of two weights may be within the promise while that of two probabilities is not.
+Weights become probabilities when each row is divided by its own total.  A window that is cut off at an edge gives its row a
+smaller total, so a ratio of weights may be within the promise although the ratio of probabilities is not.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from dpcore.errors import CalibrationError
 
 
 def turns_of(stated: Mapping[str, Any]) -> Sequence[int]:
-    """Return how often each level of a dyadic wave goes around the interval, 0 of a line; octaves, where it is not stated."""
+    """Return the turns of each level of a dyadic wave, 0 for a line; powers of two if the scheme does not state them."""
     return stated.get("harmonics") or [2**level if level else 0 for level in range(len(stated["widths"]))]
 
 
 @dataclass(frozen=True)
 class Worst:
-    """The largest ratio of two probabilities of one output, None where one of them is zero, and where it is attained."""
+    """The largest likelihood ratio, None if infinite, and the inputs and output that attain it."""
 
     ratio: Fraction | None
-    likely: int  # the input under which `output` is likeliest
+    likely: int  # the input with the highest probability of `output`
     unlikely: int
     output: int
 
@@ -34,10 +34,10 @@ class Worst:
 def largest_ratio(weights: np.ndarray, multiplicity: Sequence[int] | None = None) -> Worst:
     """Return the maximum over outputs z and inputs x, x' of Pr(z | x) / Pr(z | x'), Pr(z | x) = weights[x, z] / total of x.
 
-    weights: (inputs, outputs) integers, at least 0, of any size.  multiplicity: how many outputs of equal weights each
-    column stands for, by default one.
+    weights: (inputs, outputs) integers, at least 0, of any size.  multiplicity: number of outputs that each column represents,
+    by default 1.
 
-    Raises CalibrationError for weights that are no law: negative, not integers, or a row of zeros.
+    Raises CalibrationError for invalid weights: negative, not integers, or a row of zeros.
 
     >>> largest_ratio(np.array([[2, 1, 1], [1, 2, 1]])).ratio
     Fraction(2, 1)
@@ -49,7 +49,7 @@ def largest_ratio(weights: np.ndarray, multiplicity: Sequence[int] | None = None
         raise CalibrationError("a channel must be an (inputs, outputs) matrix of integer weights of at least 0")
     totals = _totals(weights, multiplicity)
     if not all(totals):
-        raise CalibrationError("every input of a channel must have an output; a row of weights is all zeros")
+        raise CalibrationError("every input of a channel must have an output, but a row of weights is all zeros")
     distinct = sorted(set(totals))
     rows = [np.array([total == other for other in totals]) for total in distinct]
     extremes = np.stack([weights[of_total].max(axis=0) for of_total in rows])
@@ -59,7 +59,7 @@ def largest_ratio(weights: np.ndarray, multiplicity: Sequence[int] | None = None
         largest = max(Fraction(w, t) for w, t in zip(column[: len(distinct)], distinct, strict=True))
         smallest = min(Fraction(w, t) for w, t in zip(column[len(distinct) :], distinct, strict=True))
         if largest == 0:
-            continue  # nobody says it
+            continue  # no input has this output
         if smallest == 0:
             worst = (None, output)
             break
@@ -79,7 +79,7 @@ def _totals(weights: np.ndarray, multiplicity: Sequence[int] | None) -> list[int
 
 
 def _distinct_columns(table: np.ndarray) -> list[tuple[tuple[int, ...], int]]:
-    """The distinct columns, as integers, each with the position of the first one like it."""
+    """Return the distinct columns as integers, each with the position of its first occurrence."""
     if table.dtype.kind == "O":
         seen: dict[tuple[int, ...], int] = {}
         for position, column in enumerate(table.T):

@@ -1,11 +1,11 @@
-"""The epsilon of Gaussian noise at a delta: the audit's own way from concentration to what is promised.
+"""The epsilon of Gaussian noise at a delta, computed from its concentration independently of `privacy.concentrated`.
 
-Noise whose Renyi divergences of every order a > 1 are at most a rho is (epsilon, delta)-private for
+Noise with Renyi divergence at most a rho for every order a > 1 is (epsilon, delta)-private for
 
     epsilon = a rho + (a ln(1 - 1/a) - ln(a - 1) - ln delta) / (a - 1)
 
-([Canonne2020], corollary 13), whatever the order.  Here the best order is looked for by golden section, and the logarithms are
-those of `decimal`, rounded up; `privacy.concentrated`, by which mechanisms are designed, takes another road to each.
+([Canonne2020], corollary 13), for any order a.  A golden-section search finds the best order, with logarithms of `decimal`
+rounded up.  Mechanisms are designed with `privacy.concentrated`, which uses other algorithms for both.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DIGITS = 60
 _BITS = 40  # results are multiples of 2^-40, rounded up
 _GOLDEN = Decimal("0.6180339887498948482")
 _STEPS = 60
-_ENDS = Decimal(-8), Decimal(16)  # of ln(a - 1)
+_RANGE = Decimal(-8), Decimal(16)  # searched values of ln(a - 1)
 
 
 def approximate_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
@@ -28,16 +28,16 @@ def approximate_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     """
     with localcontext(prec=_DIGITS, rounding=ROUND_CEILING):
         concentration = Decimal(rho.numerator) / Decimal(rho.denominator)
-        # ln is rounded correctly to the even: a last digit more is above it
+        # `ln` rounds half to even, so the next digit below is a lower bound
         surprise = -(Decimal(delta.numerator) / Decimal(delta.denominator)).ln().next_minus()
 
         def epsilon(log_beyond: Decimal) -> Decimal:
-            beyond = log_beyond.exp()  # a - 1: any is a proof, so that its rounding does not matter
+            beyond = log_beyond.exp()  # a - 1; every order is valid, so its rounding does not matter
             order = 1 + beyond
             lost = order * (order / beyond).ln().next_minus() + beyond.ln().next_minus()
             return order * concentration + (surprise - lost + Decimal(10) ** (10 - _DIGITS)) / beyond
 
-        low, high = _ENDS
+        low, high = _RANGE
         for _ in range(_STEPS):
             left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
             low, high = (low, right) if epsilon(left) < epsilon(right) else (left, high)

@@ -1,7 +1,7 @@
 """Privacy losses as exact numbers: a rational plus the logarithm of a rational, compared and bracketed without floats.
 
-Exponentials and logarithms are those of `decimal`, which rounds them correctly, and not those a Budget is checked with:
-an auditor does not borrow the accountant's arithmetic.
+Exponentials and logarithms are those of `decimal`, which rounds correctly.  They are independent of the arithmetic of `Budget`,
+so that an error there cannot hide in the audit.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from fractions import Fraction
 
 from dpcore.privacy.budget import Budget
 
-_DIGITS = 50  # of a bracket; a comparison takes twice as many until it is decided
+_DIGITS = 50  # digits of a bracket; a comparison doubles them until it is decided
 
 
 @dataclass(frozen=True)
 class Loss:
-    """rational + ln(ratio), natural-log units; `ratio` None where no number bounds the loss.
+    """rational + ln(ratio), natural-log units; `ratio` is None for an unbounded loss.
 
-    >>> Loss(ratio=Fraction(3)).is_within(Loss.of(Budget.parse("ln 3")))
+    >>> Loss(ratio=Fraction(3)).is_within(Loss.from_budget(Budget.parse("ln 3")))
     True
-    >>> Loss(ratio=Fraction(3)).is_within(Loss.of(Budget.parse("1.0986")))
+    >>> Loss(ratio=Fraction(3)).is_within(Loss.from_budget(Budget.parse("1.0986")))
     False
     """
 
@@ -30,8 +30,8 @@ class Loss:
     ratio: Fraction | None = Fraction(1)
 
     @classmethod
-    def of(cls, budget: Budget) -> Loss:
-        """Return what a budget promises."""
+    def from_budget(cls, budget: Budget) -> Loss:
+        """Return the loss that a budget allows."""
         return cls(budget.rational, budget.ratio if budget.is_finite else None)
 
     def __add__(self, other: Loss) -> Loss:
@@ -39,7 +39,7 @@ class Loss:
         return Loss(self.rational + other.rational, ratio)
 
     def __float__(self) -> float:
-        """The nearest float; infinite where nothing bounds the loss."""
+        """Return the nearest float, infinity for an unbounded loss."""
         if self.ratio is None:
             return math.inf
         low, high = _bracket(self.rational, self.ratio)
@@ -47,7 +47,7 @@ class Loss:
 
     @property
     def bracket(self) -> tuple[float, float]:
-        """Floats (low, high) with low <= loss <= high, equal or next to each other; infinite where nothing bounds it."""
+        """Floats (low, high) with low <= loss <= high, equal or adjacent; both infinite for an unbounded loss."""
         if self.ratio is None:
             return math.inf, math.inf
         low, high = _bracket(self.rational, self.ratio)
@@ -55,14 +55,14 @@ class Loss:
 
     @property
     def text(self) -> str:
-        """The loss as a person writes it, exact: "ln(178145/65536)", "327679/327680"."""
+        """The exact loss as text: "ln(178145/65536)", "327679/327680"."""
         if self.ratio is None:
             return "unbounded"
         logarithm = f"ln({self.ratio})" if self.ratio != 1 else ""
         return " + ".join(part for part in (str(self.rational) if self.rational else "", logarithm) if part) or "0"
 
     def is_within(self, other: Loss) -> bool:
-        """Return whether this loss is at most the other; exact."""
+        """Return whether this loss is at most the other, exactly."""
         if other.ratio is None or self.ratio is None:
             return other.ratio is None
         return _is_at_most_exp(self.ratio / other.ratio, other.rational - self.rational)
@@ -74,7 +74,7 @@ def _bracket(rational: Fraction, ratio: Fraction) -> tuple[Fraction, Fraction]:
 
 
 def _is_at_most_exp(ratio: Fraction, exponent: Fraction) -> bool:
-    """Whether ratio <= e^exponent.  For exponent not 0 the right side is irrational, so that enough digits decide."""
+    """Return whether ratio <= e^exponent; for a nonzero exponent the right side is irrational, so enough digits decide."""
     if exponent == 0:
         return ratio <= 1
     digits = _DIGITS
@@ -100,7 +100,7 @@ def _ln(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
 
 
 def _decimals(x: Fraction, digits: int) -> tuple[Decimal, Decimal]:
-    """Decimals below and above x."""
+    """Return decimals below and above x."""
     with localcontext(prec=digits, rounding=ROUND_FLOOR):
         low = Decimal(x.numerator) / Decimal(x.denominator)
     with localcontext(prec=digits, rounding=ROUND_CEILING):

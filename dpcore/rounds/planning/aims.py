@@ -11,7 +11,7 @@ from dpcore.errors import SchemeError
 from dpcore.privacy.budget import Budget
 
 if TYPE_CHECKING:
-    from dpcore.audit.publication import Crowd
+    from dpcore.audit.publication import CentralGuarantee
 
 DENSITY = "density"
 FREQUENCY = re.compile(r"^frequency\((.+)\)$")
@@ -75,7 +75,7 @@ class Plan:
     clients: int
     epsilon: Budget
     total: Budget
-    published: Crowd
+    published: CentralGuarantee
     delta: Fraction
     total_delta: Fraction
     error: float
