@@ -1,8 +1,8 @@
-"""`ldpflow`: a command parses, calls, prints; 0 is done, 1 refused in one line on standard error, 2 written wrongly.
+"""`ldpflow`: a command parses options, calls and prints; exit status 0 success, 1 an error in one line, 2 a wrong command line.
 
-Here: commands, their options, and printing.  Not here: arithmetic, and Prefect (`flows`).  A command imports what it needs when
-it is called, so that help is shown before anything is loaded.  May import all of dpcore; the laboratory in commands of studies
-alone.  These, `benchmark` and `reproduce`, exist in a checkout only: no wheel contains the laboratory.
+Here: commands, their options, and printing.  Not here: arithmetic, and Prefect (`flows`).  A command imports modules when it is
+called, so help is fast.  May import all of dpcore; only `benchmark` and `reproduce`, which wheels do not have, import the
+laboratory.
 
 Modules:
     __main__: entry point of `python -m dpcore.cli`
@@ -53,8 +53,8 @@ app = typer.Typer(
 )
 
 
-def _tell_version(asked: bool) -> None:
-    if asked:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         from dpcore import __version__
 
         typer.echo(f"ldpflow {__version__}")
@@ -65,13 +65,15 @@ def _tell_version(asked: bool) -> None:
 def _of_all_commands(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_tell_version, is_eager=True, help="Print which ldpflow this is, and end."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version of ldpflow and exit."
+        ),
     ] = False,
 ) -> None:
-    """What no command needs."""
+    """Handle the options of `ldpflow` itself."""
 
 
-_COMMANDS: tuple[Callable[..., None], ...] = (  # as help lists them
+_COMMANDS: tuple[Callable[..., None], ...] = (  # in the order of help
     init,
     run,
     up,
@@ -106,17 +108,17 @@ app.command(context_settings={"allow_interspersed_args": False})(conformance)  #
 
 if find_spec("dpcore.laboratory"):  # in a checkout only
     benchmarks_app = typer.Typer(
-        cls=Studies, help="Measure ldpflow beside its peers.", no_args_is_help=True, rich_markup_mode=None
+        cls=Studies, help="Measure ldpflow and compare it with its peers.", no_args_is_help=True, rich_markup_mode=None
     )
     app.command()(reproduce)
     app.add_typer(benchmarks_app, name="benchmark")
 
 _INTERRUPTED = 130  # typer's exit status after Ctrl-C
-_SAID = "ldpflow: interrupted; what had landed stays, and nothing is half landed"
+_INTERRUPTED_MESSAGE = "ldpflow: interrupted; landed rounds remain, and no round is partly landed"
 
 
 def _defaults(arguments: list[str]) -> dict[str, dict[str, Any]]:
-    """What the project of this folder says, by command."""
+    """Return the default options of the project in this folder, by command."""
     if not os.path.exists(PROJECT) or arguments[:1] == ["init"] or "--help" in arguments:
         return {}
     from dpcore.rounds.project import Project
@@ -126,7 +128,7 @@ def _defaults(arguments: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit; every error a user can cause is one line on standard error."""
+    """Run the command line and exit; every error that a user can cause prints one line on standard error."""
     keep_to_one_thread()
     try:
         app(arguments, default_map=_defaults(sys.argv[1:] if arguments is None else arguments))
@@ -134,15 +136,15 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"ldpflow: {error}", file=sys.stderr)
         sys.exit(1)
     except OSError as error:
-        what_to_do = "; make room and run it again: what is finished is kept" if error.errno == errno.ENOSPC else ""
-        print(f"ldpflow: {error.filename or 'a file'}: {error.strerror or error}{what_to_do}", file=sys.stderr)
+        advice = "; free disk space and run it again: finished steps are kept" if error.errno == errno.ENOSPC else ""
+        print(f"ldpflow: {error.filename or 'a file'}: {error.strerror or error}{advice}", file=sys.stderr)
         sys.exit(1)
     except SystemExit as stop:
         if stop.code == _INTERRUPTED:
-            print(_SAID, file=sys.stderr)
+            print(_INTERRUPTED_MESSAGE, file=sys.stderr)
         raise
-    except RuntimeError as error:  # DuckDB's, of Ctrl-C in a query
+    except RuntimeError as error:  # DuckDB raises it for Ctrl-C in a query
         if "interrupted" not in str(error):
             raise
-        print(_SAID, file=sys.stderr)
+        print(_INTERRUPTED_MESSAGE, file=sys.stderr)
         sys.exit(_INTERRUPTED)

@@ -1,4 +1,4 @@
-"""Commands for clients in other languages: `vectors` writes cases, `conformance` tries a program on them."""
+"""Commands for clients in other languages: `vectors` writes test cases, `conformance` runs a program on them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from dpcore.errors import DPCoreError
 if TYPE_CHECKING:
     from dpcore.conformance import Case
 
-_MOST_SHOWN = 20  # cases that differ
-_LONGEST_LINE = 1 << 20  # bytes of an answer
-_STDERR_SHOWN = 200  # characters of what a program wrote on standard error
+_MOST_SHOWN = 20  # failed cases that are printed
+_LONGEST_LINE = 1 << 20  # most bytes of an answer
+_STDERR_SHOWN = 200  # characters of standard error that are quoted
 
 
 def vectors(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write to; made where there is none.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write to; created if missing.")],
 ) -> None:
-    """Write the cases that a client in any language must pass: schemes, bundles, records, random words, expected reports.
+    """Write the test cases for clients in any language: schemes, bundles, records, random words, expected reports.
 
-    NAME.toml is a scheme as people write it, NAME/ its bundle as a collector serves it, NAME.jsonl its cases, one a line: what
-    `ldpflow conformance` sends, and the expected answer.
+    NAME.toml is the source of a scheme, NAME/ its bundle as a collector serves it, and NAME.jsonl its cases, one per line: the
+    line that `ldpflow conformance` sends, with the expected answer.
 
     Example: ldpflow vectors vectors/
     """
@@ -52,17 +52,17 @@ def vectors(
 
 
 def conformance(
-    command: Annotated[list[str], typer.Argument(metavar="COMMAND...", help="The program to try, and its arguments.")],
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND...", help="The program to test, and its arguments.")],
     mechanism: Annotated[
         list[str] | None,
-        typer.Option(help="A mechanism that the program has; may be repeated. Default: all of them."),
+        typer.Option(help="A mechanism that the program implements; may be repeated. Default: all."),
     ] = None,
     timeout: Annotated[float, typer.Option(min=0.1, max=600, help="Seconds to wait for each answer.")] = 10,
 ) -> None:
-    """Try a client, a program in any language, on every case; exit with 1 where its reports differ from the expected ones.
+    """Test a client in any language on every case; exit with 1 if a report differs from the expected one.
 
-    The program reads one case a line, JSON, from standard input, and prints one line for each: the report, or what is refused.
-    It flushes every line. The specification of clients says what a report is; `ldpflow vectors` writes the cases.
+    The program reads cases from standard input, one JSON object per line, and prints one line for each: the report, or the
+    refusal. It flushes every line. The specification of clients defines reports; `ldpflow vectors` writes the cases.
 
     Example: ldpflow conformance --mechanism randomized_response ./client
     """
@@ -74,17 +74,15 @@ def conformance(
         check_one_of((*ATTRIBUTES, "crossed_wave"), mechanism=name)
     cases = list(all_cases(set(mechanism) if mechanism else None))
     if not cases:
-        raise DPCoreError(
-            f"--mechanism {', '.join(mechanism or ())}: no scheme of the cases uses these alone; name others, too"
-        )
+        raise DPCoreError(f"--mechanism {', '.join(mechanism or ())}: no case uses only these; add other mechanisms")
     agreeing, differences = Counter[str](), []
     try:
         with _Program(command, timeout) as program:
             for case in cases:
-                found = difference(case, program.answer(case.name, case.line))
-                agreeing[_scheme_of(case)] += found is None
-                differences += [f"{case.name}: {found}"] if found else []
-    finally:  # also of a program that then ended
+                mismatch = difference(case, program.answer(case.name, case.line))
+                agreeing[_scheme_of(case)] += mismatch is None
+                differences += [f"{case.name}: {mismatch}"] if mismatch else []
+    finally:  # also if the program ends early
         for line in differences[:_MOST_SHOWN]:
             print(line)
         if len(differences) > _MOST_SHOWN:
@@ -101,11 +99,11 @@ def _scheme_of(case: Case) -> str:
 
 
 class _Program:
-    """A program that is asked one line at a time; every way to give no answer is one DPCoreError."""
+    """A program that answers one line at a time; every failure to answer raises DPCoreError."""
 
     def __init__(self, command: list[str], timeout: float) -> None:
         self._command, self._timeout = shlex.join(command), timeout
-        self._stderr = TemporaryFile()  # noqa: SIM115 - closed where the program ends
+        self._stderr = TemporaryFile()  # noqa: SIM115 - closed when the program ends
         try:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, start_new_session=True
@@ -113,9 +111,9 @@ class _Program:
         except OSError as error:
             self._stderr.close()
             raise DPCoreError(
-                f"{self._command}: cannot be started ({error.strerror}); give the path of a program"
+                f"{self._command}: cannot be started ({error.strerror}); check the path of the program"
             ) from None
-        self._lines: Queue[bytes] = Queue(maxsize=64)  # a program that floods waits
+        self._lines: Queue[bytes] = Queue(maxsize=64)  # blocks a program that prints too many lines
         self._questions: Queue[bytes | None] = Queue()
         for work in (self._read, self._write):
             threading.Thread(target=work, daemon=True).start()
@@ -137,7 +135,7 @@ class _Program:
         self._stderr.close()
 
     def answer(self, name: str, question: str) -> str:
-        """Return the line that the program prints for a case; raises DPCoreError where it prints none that is JSON."""
+        """Return the program's line for a case; raises DPCoreError if there is none, or if it is not JSON."""
         self._questions.put(question.encode() + b"\n")
         try:
             line = self._lines.get(timeout=self._timeout)

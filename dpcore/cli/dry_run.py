@@ -1,4 +1,4 @@
-"""`ldpflow dry-run`: what estimates of a scheme are like, found by simulating rounds before anybody is asked."""
+"""`ldpflow dry-run`: the errors of a scheme's estimates, from simulated rounds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpcore.cli.options import SchemeArgument, taken_apart
+from dpcore.cli.options import SchemeArgument, with_options
 from dpcore.cli.printing import new_table, progress, relative, show
 from dpcore.rounds.settings import Written
 
@@ -16,21 +16,23 @@ if TYPE_CHECKING:
 
     from dpcore.protocol.scheme import Scheme
 
-_SHOWN = 30  # quantities of a chart
+_SHOWN = 30  # most quantities in a chart
 
 
-@taken_apart
+@with_options
 def dry_run(
     scheme: SchemeArgument,
     clients: Annotated[
         int | None, typer.Option(min=1, help="Respondents of a round. Default: the scheme's number.")
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="How many rounds are simulated.")] = 20,
+    rounds: Annotated[int, typer.Option(min=1, help="Number of simulated rounds.")] = 20,
     like: Annotated[
         Path | None, typer.Option(help="Draw respondents from this file of records, whose values are the truth.")
     ] = None,
-    aim: Annotated[str, typer.Option(help='With --error: of what, such as "income: mean".')] = "",
-    error: Annotated[float | None, typer.Option(help="Find how many clients give --aim this standard error.")] = None,
+    aim: Annotated[str, typer.Option(help='With --error: the quantity, such as "income: mean".')] = "",
+    error: Annotated[
+        float | None, typer.Option(help="Find the number of clients that gives --aim this standard error.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation.")] = 0,
     chart: Annotated[Path | None, typer.Option(help="Draw the rounds into this file, .png or .svg.")] = None,
     *,
@@ -38,8 +40,8 @@ def dry_run(
 ) -> None:
     """Simulate rounds of a scheme; print the error of each estimate and how often its interval covers the true value.
 
-    Respondents are simulated: by default with skewed distributions, else as [simulate.NAME] in the scheme states, or drawn
-    from a file with --like. Nothing is written but the chart.
+    Respondents are simulated: from skewed distributions by default, from [simulate.NAME] if the scheme has it, or drawn from a
+    file with --like. Only the chart is written.
 
     Example: ldpflow dry-run data/schemes/consumer_expenditure.toml --clients 20000 --rounds 20
     """
@@ -52,7 +54,7 @@ def dry_run(
     from dpcore.rounds.planning.dry_runs import dry_runs, lines, summary, verdict
 
     if bool(aim) != (error is not None):
-        raise typer.BadParameter("--aim and --error go together")
+        raise typer.BadParameter("--aim and --error must be used together")
     if chart is not None and chart.suffix not in (".png", ".svg"):
         raise typer.BadParameter(f"--chart must be a .png or .svg file, got {chart}")
     parsed = Scheme.from_toml(scheme)
@@ -78,7 +80,7 @@ def dry_run(
 
 
 def _table(rows: list[dict[str, str]], title: str) -> Any:
-    """A section for each attribute, which is named once."""
+    """Return a table with a section for each attribute, named once."""
     table = new_table(title, *rows[0]) if rows else new_table(title)
     before = None
     for row in rows:
@@ -90,7 +92,7 @@ def _table(rows: list[dict[str, str]], title: str) -> Any:
 
 
 def _show_clients(file: Path, scheme: Scheme, people: Any, text: str, error: float) -> None:
-    """How many clients an error needs, as `ldpflow plan` finds it for these respondents."""
+    """Print the number of clients that an error needs, as `ldpflow plan` computes it for these respondents."""
     from dpcore.errors import SchemeError
     from dpcore.rounds.planning.aims import Aim
     from dpcore.rounds.planning.planner import Planner
@@ -104,7 +106,7 @@ def _show_clients(file: Path, scheme: Scheme, people: Any, text: str, error: flo
 
 
 def _drawn(scheme: Scheme, rounds: pd.DataFrame, result: pd.DataFrame, ending: str, clients: int) -> bytes:
-    """The picture of everyone's estimates; of more than fit, the first."""
+    """Return the chart of estimates for all clients, limited to the first quantities that fit."""
     from dpcore.results.plots import height_for, new_axes, png, svg
     from dpcore.results.plots.truth import plot_dry_runs
     from dpcore.rounds.planning.dry_runs import KEY, lines

@@ -1,4 +1,4 @@
-"""What people are told of odds, in the terminal: a sentence, a paragraph, or the numbers."""
+"""Odds in the terminal: a sentence, a paragraph, or the numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def show_odds(telling: Telling, level: str) -> None:
-    """Print what is told at a level; without one the sentence of all questions together."""
+    """Print the odds at a level of detail; by default the sentence about all questions together."""
     if level == "numbers":
         _show_numbers(telling)
     elif level:
@@ -25,7 +25,7 @@ def show_odds(telling: Telling, level: str) -> None:
 
 
 def _show_numbers(telling: Telling) -> None:
-    """E, V and the two shares of every question, of all, and of all rounds, and how they come of each other."""
+    """Print E, V and both shares of every question, of all questions and of all rounds, with the formulas."""
     heads = telling.texts["numbers"]
     columns = [heads[name] for name in ("question", "average", "worst", "ratio", "variation")]
     table = new_table(telling.texts["title"], *columns)
@@ -37,16 +37,16 @@ def _show_numbers(telling: Telling) -> None:
 
 
 def show_odds_plan(plan: OddsPlan) -> None:
-    """The epsilons that keep odds, beside those of the scheme and what they come to."""
+    """Print the epsilons that satisfy the odds, next to those of the scheme and their odds."""
     from dpcore.privacy.odds import together
     from dpcore.protocol.odds_text import times
 
     after = "a round" if plan.rounds == 1 else f"{plan.rounds} rounds"
-    table = new_table("", "attribute", "epsilon now", f"right of 100, {after}", "asked alone", "all together")
+    table = new_table("", "attribute", "epsilon now", f"correct of 100, {after}", "each alone", "all together")
     for name, budget in plan.together.items():
         now = together([plan.now.questions[name]], plan.rounds)
         table.add_row(name, plan.epsilons[name].text, times(now.worst), plan.alone.text, budget.text)
     table.add_row("all", plan.epsilon.text, times(plan.now.after.worst), "", plan.total.text)
     show(table)
-    print(f"asked alone, epsilon = {plan.alone.text} keeps odds of {float(plan.worst):g}, where guessing has 0.5")
-    print(f"all together, the last column does: right {times(plan.then.worst)} times of 100 at most after {after}")
+    print(f"each alone: epsilon = {plan.alone.text} gives odds of at most {float(plan.worst):g}; guessing has 0.5")
+    print(f"all together: the last column gives at most {times(plan.then.worst)} correct of 100 after {after}")

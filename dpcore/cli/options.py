@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have, with their defaults, and how text is read from them."""
+"""Arguments and options of several commands, their defaults, and the parsing of their values."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from dpcore.rounds.defaults import warehouse_of
 from dpcore.rounds.settings import Option, Where, Which, integer, options
 
 
-def _says(declared: type, name: str) -> str:
+def _help_of(declared: type, name: str) -> str:
     return next(option.words for option in options(declared) if option.name == name)
 
 
-SchemeArgument = Annotated[Path, typer.Argument(help=_says(Which, "scheme"))]
-RoundOption = Annotated[str | None, typer.Option("--round", help=_says(Which, "round"))]
-DataOption = Annotated[Path, typer.Option("--data", help=_says(Where, "data"))]
+SchemeArgument = Annotated[Path, typer.Argument(help=_help_of(Which, "scheme"))]
+RoundOption = Annotated[str | None, typer.Option("--round", help=_help_of(Which, "round"))]
+DataOption = Annotated[Path, typer.Option("--data", help=_help_of(Where, "data"))]
 LanguageOption = Annotated[
-    str, typer.Option(help="Of what people are told of odds: en, de, es, or a TOML file of your own texts.")
+    str, typer.Option(help="Language of the texts about odds: en, de, es, or a TOML file with your own texts.")
 ]
 RecordsArgument = Annotated[
     Path,
@@ -33,13 +33,13 @@ RecordsArgument = Annotated[
     ),
 ]
 FormatOption = Annotated[
-    str, typer.Option("--format", help="With - for IN: the ending that such a file has, such as csv or jsonl.gz.")
+    str, typer.Option("--format", help="If IN is -: the file extension of the format, such as csv or jsonl.gz.")
 ]
-WarehouseOption = Annotated[Path | None, typer.Option("--warehouse", help=_says(Where, "warehouse"))]
+WarehouseOption = Annotated[Path | None, typer.Option("--warehouse", help=_help_of(Where, "warehouse"))]
 
 
-def taken_apart(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose parameter `chosen`, of a class of `rounds.settings`, is an option for each of its fields."""
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace a command's parameter `chosen`, of a class of `rounds.settings`, by one option for each field of the class."""
     hints = get_type_hints(command, include_extras=True)
     declared = hints.pop("chosen")
 
@@ -65,7 +65,7 @@ def taken_apart(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _annotated(option: Option) -> Any:
-    """An option's type as typer reads it; numbers may be 1e6."""
+    """Return an option's annotation for typer; integers may be written as 1e6."""
     if option.plain is int:
         return Annotated[option.kind, typer.Option(help=option.words, parser=_integer, metavar="INTEGER")]
     return Annotated[option.kind, typer.Option(help=option.words)]
@@ -79,15 +79,15 @@ def _integer(text: str) -> int:
 
 
 def file_of(warehouse: Path | None, data: Path) -> Path:
-    """The DuckDB file that the options name."""
+    """Return the DuckDB file that the options name."""
     return warehouse or warehouse_of(data)
 
 
 def records_of(source: Path, ending: str) -> Path:
-    """Return where records are; those of standard input, `-`, are copied to memory, never to a disk."""
+    """Return the location of records; standard input, `-`, is copied to memory and never to a disk."""
     if (str(source) == "-") != bool(ending):
         raise typer.BadParameter(
-            "--format goes with standard input, -, and standard input needs it, such as --format csv"
+            "--format is for standard input only, which requires it: IN must be -, for example with --format csv"
         )
     if not ending:
         return source
@@ -100,7 +100,7 @@ def records_of(source: Path, ending: str) -> Path:
 
 
 def listed(text: str, kind: Callable[[str], Any], option: str) -> tuple[Any, ...]:
-    """The parts of a text separated by commas."""
+    """Return the parts of a text separated by commas."""
     try:
         return tuple(kind(part.strip()) for part in text.split(",") if part.strip())
     except ValueError:

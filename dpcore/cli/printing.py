@@ -1,4 +1,4 @@
-"""How commands print: tables as wide as the place they go to, and progress where a person looks on."""
+"""Printing: tables that fit the width of the output, and progress bars on terminals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def new_table(title: str, *columns: str) -> Table:
-    """Return a table without rows; columns of numbers stand to the right."""
+    """Return a table without rows; columns of numbers are aligned to the right."""
     from rich import box
     from rich.table import Table
 
@@ -33,7 +33,7 @@ def show(table: Table) -> None:
 
 
 def show_lines(title: str, columns: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
-    """Print a table of lines that are texts already."""
+    """Print a table whose cells are texts."""
     table = new_table(title, *columns)
     for line in lines:
         table.add_row(*line)
@@ -41,19 +41,19 @@ def show_lines(title: str, columns: Sequence[str], lines: Iterable[Sequence[str]
 
 
 def show_aims(lines: Iterable[Sequence[str]]) -> None:
-    """Print the aims of a study, and which are reached."""
+    """Print the aims of a study, and whether they are reached."""
     show_lines("aims", ("aim", "may be", "found", "reached"), lines)
 
 
 def show_places(file: Path, pictures: Path | None = None) -> None:
-    """Print where a study's rows and pictures are."""
+    """Print the locations of a study's rows and pictures."""
     print(f"warehouse  {relative(str(file))}")
     if pictures is not None:
         print(f"pictures   {relative(str(pictures))}")
 
 
 def as_text(table: Table) -> str:
-    """Return a table as `show` prints it, without what is blank at its end."""
+    """Return a table as `show` prints it, without trailing blank space."""
     console = _console()
     with console.capture() as capture:
         console.print(table)
@@ -61,7 +61,7 @@ def as_text(table: Table) -> str:
 
 
 def show_rows(columns: Sequence[str], values: Iterable[Sequence[Any]]) -> None:
-    """Print a row a line or, where the columns do not fit, a value a line."""
+    """Print one row per line or, if the columns do not fit, one value per line."""
     rows = [list(map(_cell, row)) for row in values]
     table = new_table("", *columns)
     for row in rows:
@@ -79,7 +79,7 @@ def show_rows(columns: Sequence[str], values: Iterable[Sequence[Any]]) -> None:
 
 @contextmanager
 def progress(description: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Show on a terminal what goes on, with a bar where the total is known; yields what to call when some of it is done."""
+    """Show progress on a terminal, with a bar if the total is known; yields a function that advances it."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -101,7 +101,7 @@ def progress(description: str, total: int | None) -> Iterator[Callable[[int], No
 
 
 def measure(steps: Iterator[tuple[int, int]], *, goes_on: bool = True) -> None:
-    """Carry a study through; where it is stopped, say whether it can go on from there."""
+    """Run a study to its end; if it is stopped, print whether the same command resumes it."""
     done, (_, total) = 0, next(steps)
     try:
         with progress("measuring", total or None) as advance:
@@ -109,13 +109,13 @@ def measure(steps: Iterator[tuple[int, int]], *, goes_on: bool = True) -> None:
                 done += 1
                 advance(1)
     except KeyboardInterrupt:
-        again = "goes on from there" if goes_on else "begins anew"
+        again = "resumes from there" if goes_on else "starts again"
         print(f"ldpflow: stopped after {done} of {total} pieces; the same command {again}", file=sys.stderr)
         sys.exit(130)
 
 
 def relative(path: str) -> str:
-    """Return a path as seen from the working directory, where it is inside."""
+    """Return a path relative to the working directory, if it is inside."""
     try:
         return str(Path(path).relative_to(Path.cwd()))
     except ValueError:
@@ -123,7 +123,7 @@ def relative(path: str) -> str:
 
 
 def _console() -> Console:
-    """As wide as Rich finds a terminal; wide where output goes to a file, so that tables do not wrap."""
+    """Return a console with the terminal's width; output to files is 160 characters wide, so that tables do not wrap."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
@@ -136,24 +136,24 @@ def _cell(value: Any) -> str:
 
 
 def domain_text(attribute: Attribute) -> str:
-    """Return what may be answered, in short."""
+    """Return the domain of an attribute in short."""
     from dpcore.protocol.domain.dates import SUFFIXES, date_text
     from dpcore.protocol.domain.support_points import name_of
     from dpcore.protocol.syntax.fields import listed
 
     if attribute.sides:
         return " together with ".join(f"{side.column}: {domain_text(side)}" for side in attribute.sides)
-    is_silent = attribute.missing == "category"
+    has_nonresponse = attribute.missing == "category"
     if attribute.bins is not None:
         edges = listed(tuple(map(name_of, attribute.bins)))
-        asks = f"{len(attribute.bins) + 1} ranges, parted at {edges} {attribute.unit}".strip()
+        asks = f"{len(attribute.bins) + 1} ranges, divided at {edges} {attribute.unit}".strip()
     elif attribute.is_numeric:
-        ends = [
+        bounds = [
             date_text(x, attribute.unit) if attribute.is_date else f"{x:,g}"
             for x in map(float, (attribute.lower, attribute.upper))
         ]
-        asks = f"{' to '.join(ends)} {SUFFIXES.get(attribute.unit, attribute.unit)}".strip()
+        asks = f"{' to '.join(bounds)} {SUFFIXES.get(attribute.unit, attribute.unit)}".strip()
         asks += "" if attribute.points is None else f", {len(attribute.points)} values"
     else:
-        asks = f"{len(attribute.categories) - is_silent} categories"
-    return asks + (", or no answer" if is_silent else "")
+        asks = f"{len(attribute.categories) - has_nonresponse} categories"
+    return asks + (", or no answer" if has_nonresponse else "")

@@ -1,4 +1,4 @@
-"""A team's own project: `init` begins it, `up` runs it here, `deploy` gives it to a server, `status` says if all is well."""
+"""Commands of a project: `init` creates it, `up` runs it here, `deploy` deploys it to a server, `status` reports problems."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import Annotated
 
 import typer
 
-from dpcore.cli.options import FormatOption, records_of, taken_apart
+from dpcore.cli.options import FormatOption, records_of, with_options
 from dpcore.rounds.settings import Written
 
 
-@taken_apart
+@with_options
 def init(
     chosen: Written,
-    folder: Annotated[Path, typer.Argument(help="The folder to make it in.")],
+    folder: Annotated[Path, typer.Argument(help="The folder to create it in.")],
     from_: Annotated[
         Path | None,
-        typer.Option("--from", help="A file of records whose columns the scheme asks. Default: an example."),
+        typer.Option("--from", help="A file of records; the scheme asks for its columns. Default: an example."),
     ] = None,
     ending: FormatOption = "",
 ) -> None:
-    """Make a project to keep in a repository of one's own: a scheme, `ldpflow.toml`, and a page of what to do.
+    """Create a project for its own repository: a scheme, `ldpflow.toml`, and instructions.
 
-    With --from the scheme is a draft: the names and types of the file's columns, and "?" where bounds and categories belong.
-    They are never taken from the data, of which they would reveal something.
+    With --from the scheme is a draft: the names and types of the file's columns, and "?" for bounds and categories.
+    Bounds and categories are never taken from the data, because they would reveal some of it.
 
     Example: ldpflow init survey
     """
@@ -36,7 +36,7 @@ def init(
 
     draft = None
     if from_ is None and (ending or any(vars(chosen).values())):
-        raise typer.BadParameter("options of a file of records need that file: --from FILE")
+        raise typer.BadParameter("options about a file of records need --from FILE")
     if from_ is not None:
         from dpcore.populations.proposal import proposed_scheme
 
@@ -44,14 +44,14 @@ def init(
     for path in start(folder, draft):
         print(path)
     if draft is not None:
-        print(f'next: replace each "?" in {folder / SCHEME}; `ldpflow scheme` names what is missing')
-    print(f"next: cd {shlex.quote(str(folder))}, and as its README.md says")
+        print(f'next: replace each "?" in {folder / SCHEME}; `ldpflow scheme` lists what is missing')
+    print(f"next: cd {shlex.quote(str(folder))}, then follow its README.md")
 
 
 def up(
-    key: Annotated[bool, typer.Option("--key", help="Only print the key that the UI asks for.")] = False,
+    key: Annotated[bool, typer.Option("--key", help="Only print the key for the UI.")] = False,
 ) -> None:
-    """Start a Prefect server, a worker, the collector if the project has one, and what is scheduled, until Ctrl-C.
+    """Start a Prefect server, a worker, the collector if the project has one, and the schedules, until Ctrl-C.
 
     Example: ldpflow up
     """
@@ -59,7 +59,7 @@ def up(
 
 
 def deploy() -> None:
-    """Give what the project runs to the server that PREFECT_API_URL names; what was set there stays.
+    """Deploy the project's flows to the server in PREFECT_API_URL; settings changed on the server remain.
 
     Example: PREFECT_API_URL=http://prefect.example.org:4200/api ldpflow deploy
     """
@@ -67,7 +67,7 @@ def deploy() -> None:
 
 
 def status() -> None:
-    """Say in ten lines whether all is well: services, rounds, checks, alerts, disk; exit status 1 where something is not.
+    """Print the state of services, rounds, checks, alerts and disk in ten lines; exit with 1 if there is a problem.
 
     Example: ldpflow status
     """
@@ -75,7 +75,7 @@ def status() -> None:
 
 
 def watch() -> None:
-    """Tell a webhook what is not well, until Ctrl-C; `ldpflow up` does so by itself, beside a server of your own this does.
+    """Send problems to a webhook, until Ctrl-C; `ldpflow up` includes this, so use it only with your own Prefect server.
 
     Example: LDPFLOW_NOTIFY_URL=https://chat.example.org/hooks/KEY ldpflow watch
     """
@@ -83,9 +83,9 @@ def watch() -> None:
 
 
 def backup(file: Annotated[Path, typer.Argument(help="The file to write, outside of the project's folder.")]) -> None:
-    """Write all that this folder holds to one file, while rounds run: warehouse, reports, ledgers, Prefect's database.
+    """Write the contents of this folder to one file, while rounds run: warehouse, reports, ledgers, Prefect's database.
 
-    Whoever can read the file has the folder's secrets.  Logs, rehearsals, links, and what lies elsewhere are not in it.
+    Anyone who can read the file has the folder's secrets.  It omits logs, dry runs, links, and files outside of the folder.
 
     Example: ldpflow backup /backups/survey-2026-11-20.tar
     """
@@ -96,14 +96,14 @@ def backup(file: Annotated[Path, typer.Argument(help="The file to write, outside
         archive = back_up(file, Path.cwd())
     print(f"wrote {file}: {archive.files:,} files, {archive.size / 1e6:,.1f} MB")
     for place in archive.elsewhere:
-        print(f"not in it: {place}; keep a copy of it by other means")
+        print(f"not included: {place}; back it up separately")
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(help="What `ldpflow backup` wrote.")],
-    folder: Annotated[Path, typer.Argument(help="The folder to make of it: none is there, or an empty one.")],
+    file: Annotated[Path, typer.Argument(help="The file that `ldpflow backup` wrote.")],
+    folder: Annotated[Path, typer.Argument(help="The folder to restore to: missing or empty.")],
 ) -> None:
-    """Make a project's folder of a backup again.
+    """Restore a project's folder from a backup.
 
     Example: ldpflow restore /backups/survey-2026-11-20.tar survey
     """
@@ -114,12 +114,12 @@ def restore(
         project = make(file, folder)
     since = f"{project.made_at:%Y-%m-%d %H:%M:%S} UTC"
     print(
-        f"restored {project.files:,} files as of {since}; what was sent, counted or charged to a ledger since is not in them"
+        f"restored {project.files:,} files as of {since}; reports, rounds and ledger charges since then are not included"
     )
 
 
 def _become(module: str) -> None:
-    """Go on as another program, which imports Prefect: this one never does."""
+    """Replace this process by a module of the flows, because dpcore does not import Prefect."""
     sys.stdout.flush()
     if find_spec("prefect") is None:
         raise ModuleNotFoundError("No module named 'prefect'", name="prefect")

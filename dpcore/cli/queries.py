@@ -1,4 +1,4 @@
-"""What has landed, asked of the warehouse: `query` prints it, `export` writes a table, `publish` a round's page."""
+"""Commands on landed rounds: `query` and `show` print, `export` writes a table, `publish` writes a round's page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def query(
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
-    """Ask the warehouse.
+    """Query the warehouse.
 
     Example: ldpflow query "select attribute, category, estimate from latest_frequencies order by all"
     """
@@ -71,9 +71,9 @@ def show(
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
-    """Print a landed round again, as `run` did: the estimates, what has changed, and the epsilon spent.
+    """Print a landed round again, as `run` did: the estimates, their changes, and the spent epsilon.
 
-    Pictures that are missing, because the round was interrupted, are drawn.
+    Missing pictures of an interrupted round are drawn.
 
     Example: ldpflow show 2026-11-20
     """
@@ -108,7 +108,7 @@ def export(
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
-    """Write a table or view to a file, or into PostgreSQL, where it replaces the table that was exported before.
+    """Write a table or view to a file, or into PostgreSQL, where it replaces an earlier export of the table.
 
     Example: ldpflow export latest_estimates estimates.csv
     """
@@ -135,7 +135,7 @@ def publish(
 ) -> None:
     """Write one HTML page of a landed round: pictures, tables, privacy and checks, with the SQL behind each.
 
-    The page is read from the warehouse alone, needs no network, and prints.
+    The page contains only data from the warehouse, works without a network, and can be printed.
 
     Example: ldpflow publish --round 2026-11-20 round.html
     """

@@ -1,6 +1,6 @@
-"""What a person reads after a round: what was found, what has changed since the last one, and how groups differ.
+"""The summary printed after a round: estimates, changes since the last round, and differences between groups.
 
-It is read from the warehouse, as the round's page is.
+Like the round's page, it is read from the warehouse.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def render(file: Path, run_id: str) -> str:
-    """Return what a person reads of a run that has landed: the estimates, the epsilon spent, and where things are.
+    """Return the summary of a landed run: the estimates, the spent epsilon, and the locations of its files.
 
-    file: the warehouse.  Raises WarehouseError where it cannot be read.
+    file: the warehouse.  Raises WarehouseError if it cannot be read.
     """
     from dpcore.results import warehouse
     from dpcore.results.pages.content import numbers_of
@@ -46,16 +46,16 @@ def render(file: Path, run_id: str) -> str:
     lines += dict.fromkeys(section.weighted for section in sections if section.weighted)
     if file.name == warehouse.REHEARSAL:
         lines.append(
-            "REHEARSAL: real records under a known seed are not private; share nothing of it, and delete the run's folder"
+            "DRY RUN: real records under a known seed are not private; do not share the results, and delete the run's folder"
         )
     few = [check["detail"] for check in content["checks"] if check["name"] == "clients" and not check["passed"]]
     lines += [f"CHECK clients: {detail}" for detail in few]
     if row["trial"]:
-        lines.append(f"TRIAL: round {row['round']} is never the day's, nor compared with it")
+        lines.append(f"TRIAL: round {row['round']} is separate from the rounds of the day and not compared with them")
     return "\n".join(
         [
             *lines,
-            f"epsilon    {total['epsilon']} a client ({total['stated']})",
+            f"epsilon    {total['epsilon']} per client ({total['stated']})",
             f"run        {row['run_id']}" + (f", seed {row['seed']}" if content["simulated"] else ""),
             f"warehouse  {relative(str(file))}",
             *(f"pictures   {relative(folder)}" for folder in sorted({str(Path(path).parent) for path in drawn})),
@@ -64,29 +64,29 @@ def render(file: Path, run_id: str) -> str:
 
 
 def print_pictures(run: Run) -> None:
-    """Print where the pictures of a run are."""
+    """Print the folder of a run's pictures."""
     none = "none: run `pip install 'ldpflow[charts]'` to draw rounds"
     print(f"pictures   {relative(run.plan.figures) if has_charts() else none}")
 
 
 def _estimates(title: str, sections: list[Section]) -> list[str]:
-    """The table of all attributes, and under it why numbers were refused and how many intervals cover the true value."""
+    """Return the table of all attributes, the reasons of withheld estimates, and the coverage of the true values."""
     confidences = {section.confidence for section in sections if section.confidence}
     interval = f"{confidences.pop()} interval" if len(confidences) == 1 else "interval"
-    rows, refusals, held = [], [], []
+    rows, refusals, covers = [], [], []
     for section in sections:
         heads = (section.title, section.stated)
         for line in section.lines:
             if not line.estimate:
                 refusals.append(f"{', '.join(filter(None, (section.title, line.quantity, line.group)))}: {line.note}")
-            beside = line.interval if line.estimate else f"note {len(refusals)}"
+            interval_cell = line.interval if line.estimate else f"note {len(refusals)}"
             truth = (line.true, "" if line.holds is None else "yes" if line.holds else "no")
-            rows.append([heads[0], line.quantity, line.group, line.value, beside, *truth, heads[1]])
-            held += [] if line.holds is None else [line.holds]
+            rows.append([heads[0], line.quantity, line.group, line.value, interval_cell, *truth, heads[1]])
+            covers += [] if line.holds is None else [line.holds]
             heads = ("", "")
     columns = ["attribute", "quantity", "group", "estimate", interval, "true value", "covered", "epsilon"]
     notes = [f"note {i}: {refusal}" for i, refusal in enumerate(refusals, 1)]
-    coverage = [f"{sum(held)} of {len(held)} intervals cover the true value"] if held else []
+    coverage = [f"{sum(covers)} of {len(covers)} intervals cover the true value"] if covers else []
     remarks = [f"{section.title}: {section.remark}" for section in sections if section.remark]
     remarks += [
         f"{section.title}: {sentence}"
@@ -98,7 +98,7 @@ def _estimates(title: str, sections: list[Section]) -> list[str]:
 
 
 def _together(pairs: list[PairSection]) -> list[str]:
-    """A line a pair: how strongly the two go together, with its interval, or whether they do."""
+    """Return one line per pair: the association of the two attributes with its interval, or whether there is one."""
     width = max((len(pair.title) for pair in pairs), default=0)
     return ["", *(f"{pair.title:<{width}}  {pair.headline}" for pair in pairs)] if pairs else []
 
@@ -106,7 +106,7 @@ def _together(pairs: list[PairSection]) -> list[str]:
 def _differences(
     title: str, verdict: str, differences: list[Line], left_out: int, remarks: Iterable[str] = ()
 ) -> list[str]:
-    """A table of differences, and under it what there is to be said of all of them; no line where there is none."""
+    """Return the table of differences with the remarks about it; empty if there are no differences."""
     rows, previous = [], ""
     for line in differences:
         name, previous = ("" if line.attribute == previous else line.attribute), line.attribute
@@ -117,7 +117,7 @@ def _differences(
 
 
 def _table(title: str, columns: list[str], rows: list[list[str]], *, has_sections: bool = False) -> str:
-    """The table without the columns that nothing stands in; a section begins where an attribute is named."""
+    """Return a table without its empty columns; with sections, each named attribute begins one."""
     filled = [any(row[place] for row in rows) for place in range(len(columns))]
     table = new_table(title, *compress(columns, filled))
     for row in rows:

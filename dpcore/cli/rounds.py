@@ -1,4 +1,4 @@
-"""Rounds: `run`, `collect`, `estimate` and `backfill` carry them out; `cleanup` deletes their files later."""
+"""Commands of rounds: `run`, `collect`, `estimate` and `backfill` run them, `cleanup` and `forget` delete their files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpcore.cli.options import DataOption, RoundOption, SchemeArgument, WarehouseOption, file_of, taken_apart
+from dpcore.cli.options import DataOption, RoundOption, SchemeArgument, WarehouseOption, file_of, with_options
 from dpcore.cli.printing import progress, relative
 from dpcore.cli.round_summary import print_pictures, render
 from dpcore.errors import DPCoreError, TooFewClients
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
     from dpcore.rounds.run import Run
 
 
-@taken_apart
+@with_options
 def run(
     scheme: SchemeArgument = DEFAULT_SCHEME,
     *,
     round_: RoundOption = None,
     chosen: settings.Round,
 ) -> None:
-    """Run a whole round: people, privatize, aggregate, estimate, land; print what was found.
+    """Run a whole round: respondents, privatize, aggregate, estimate, land; print the estimates.
 
-    Simulated people whose number or seed is given are a trial, with a round of its own that is never the day's.
-    Real records with a seed are a rehearsal, which lands in a file of its own in the run's folder and nowhere else.
+    Simulated respondents with --clients or --seed are a trial: a separate round, never the round of the day.
+    Real records with a seed are a dry run, which lands only in a separate file in the run's folder.
 
     Example: ldpflow run --clients 100000 --seed 7
     """
     print_pictures(_carry_out("run", scheme, round_, chosen, show=_print_round))
 
 
-@taken_apart
+@with_options
 def collect(
     scheme: SchemeArgument,
     folder: Annotated[Path, typer.Argument(help="Folder of report files (.parquet).")],
@@ -48,10 +48,10 @@ def collect(
     round_: RoundOption = None,
     chosen: settings.Collect,
 ) -> None:
-    """Aggregate the reports that clients sent; `ldpflow estimate` then says what they show.
+    """Aggregate the reports of clients; `ldpflow estimate` then computes the estimates.
 
-    Files that another round has counted are left out; those sent for an earlier round are late, and counted as late. A round
-    that has landed counts what it counted and, with --again, what has come since.
+    Files that another round has counted are skipped. Reports for an earlier round are counted as late. A landed round counts
+    its files again and, with --again, also those that arrived since.
 
     Example: ldpflow collect data/schemes/health_insurance.toml reports/ --round 2026-11-20
     """
@@ -71,7 +71,7 @@ def estimate(
     round_: Annotated[str, typer.Option("--round", help="The round's name.")],
     data: DataOption = DEFAULT_DATA,
 ) -> None:
-    """Estimate a collected round again from its aggregate, land it, and print what was found.
+    """Estimate a collected round from its aggregate, land it, and print the estimates.
 
     Example: ldpflow estimate data/schemes/health_insurance.toml --round 2026-11-20
     """
@@ -86,16 +86,16 @@ def estimate(
     print_pictures(collected)
 
 
-@taken_apart
+@with_options
 def backfill(
     first: Annotated[datetime, typer.Argument(formats=["%Y-%m-%d"], help="The first day, such as 2026-11-01.")],
     last: Annotated[datetime, typer.Argument(formats=["%Y-%m-%d"], help="The last day.")],
     scheme: SchemeArgument = DEFAULT_SCHEME,
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which rounds would be run.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the rounds that would be run.")] = False,
     chosen: settings.Backfill,
 ) -> None:
-    """Run the rounds of past days that have not landed, oldest first; one that fails or waits does not stop the others.
+    """Run the rounds of past days that have not landed, oldest first; a failed or held-back round does not stop the others.
 
     Example: ldpflow backfill 2026-11-01 2026-11-20 --clients 100000
     """
@@ -121,36 +121,36 @@ def backfill(
         raise typer.Exit(1)
 
 
-@taken_apart
+@with_options
 def cleanup(chosen: settings.Cleanup) -> None:
-    """Delete reports, aggregates and pictures of rounds that landed long ago; of a round that has not landed, nothing.
+    """Delete reports, aggregates and pictures of rounds that landed long ago; other rounds are not changed.
 
-    The tables of the warehouse stay. The flow `cleanup` does this, and deletes Prefect's history, too.
+    The tables of the warehouse remain. The flow `cleanup` does the same, and also deletes Prefect's history.
 
     Example: ldpflow cleanup --keep-days 14 --dry-run
     """
     from dpcore.rounds.maintenance.cleanup import clean
 
-    _say_removals(clean(**vars(chosen)), chosen.dry_run)
+    _print_removals(clean(**vars(chosen)), chosen.dry_run)
 
 
 def forget(
     round_: Annotated[str, typer.Argument(metavar="ROUND", help="The round, which has landed.")],
     scheme: Annotated[str | None, typer.Option(help="The scheme's name, where several schemes have the round.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be deleted.")] = False,
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
-    """Delete the numbers, files and pictures of a landed round; what its people have spent stays, and it is not run again.
+    """Delete the estimates, files and pictures of a landed round; its privacy spending remains, and it cannot run again.
 
     Example: ldpflow forget 2026-11-20
     """
     from dpcore.rounds.maintenance.cleanup import forget as delete
 
-    _say_removals(delete(data, round_, scheme=scheme, file=warehouse, dry_run=dry_run), dry_run)
+    _print_removals(delete(data, round_, scheme=scheme, file=warehouse, dry_run=dry_run), dry_run)
 
 
-def _say_removals(removals: list[Removal], dry_run: bool) -> None:
+def _print_removals(removals: list[Removal], dry_run: bool) -> None:
     from dpcore.rounds.maintenance.cleanup import in_words
 
     for removal in removals:
@@ -170,7 +170,7 @@ def _print_landed(run: Run) -> None:
 def _carry_out(
     command: str, scheme: Path, round_: str | None, chosen: settings.Declared, *, show: Callable[[Run], None]
 ) -> Run:
-    """Run a whole round; show is called after the landing."""
+    """Run a whole round; `show` is called after the landing."""
     from dpcore.rounds.round_lock import turn
     from dpcore.rounds.steps.preparation import prepare
     from dpcore.rounds.steps.sequence import Here, carry_out
@@ -179,7 +179,7 @@ def _carry_out(
         "round_": round_,
         "day": today(),
         **vars(chosen),
-    }  # the same day, though it may have to wait until the next
+    }  # the day is fixed now, although the round may wait past midnight
     with turn(scheme, f"ldpflow {command}", **options):
         run = prepare(scheme, **options)
         with _landing_failures(run):
@@ -189,13 +189,13 @@ def _carry_out(
 
 @contextmanager
 def _landing_failures(run: Run) -> Iterator[None]:
-    """A run that fails is known in the warehouse to have failed; the error goes on."""
+    """Record a failed run in the warehouse, and raise its error again."""
     from dpcore.rounds.steps.landing import land_failure
 
     try:
         yield
     except TooFewClients:
-        raise  # the round waits, which has landed
+        raise  # the round is held back, which has been recorded
     except Exception:
         try:
             land_failure(run)

@@ -1,4 +1,4 @@
-"""Schemes before anybody reports: `scheme` checks and compares them, `plan` finds their numbers, `audit` what they lose."""
+"""Commands on schemes: `scheme` validates and compares, `plan` chooses clients and epsilon, `audit` certifies the loss."""
 
 from __future__ import annotations
 
@@ -26,48 +26,48 @@ AUDIT_TRIALS = 200_000
 
 def scheme(
     files: Annotated[
-        list[Path] | None, typer.Argument(help="A scheme file; or two, the earlier first, to see what differs.")
+        list[Path] | None, typer.Argument(help="A scheme file; or two to compare, the earlier first.")
     ] = None,
     canonical: Annotated[
-        bool, typer.Option("--canonical", help="Print the canonical text the digest is taken of.")
+        bool, typer.Option("--canonical", help="Print the canonical text, whose hash is the digest.")
     ] = False,
     json_schema: Annotated[
-        bool, typer.Option("--json-schema", help="Print what scheme files may say, for editors: no file is read.")
+        bool, typer.Option("--json-schema", help="Print the JSON schema of scheme files, for editors; reads no file.")
     ] = False,
     odds: Annotated[
-        str, typer.Option(help="How much to say of how well answers can be guessed: sentence, paragraph or numbers.")
+        str, typer.Option(help="Level of detail about guessing answers: sentence, paragraph or numbers.")
     ] = "",
     language: LanguageOption = "en",
-    rounds: Annotated[int, typer.Option(min=1, help="Say what so many rounds tell together.")] = 1,
+    rounds: Annotated[int, typer.Option(min=1, help="Also print the odds after so many rounds.")] = 1,
     from_: Annotated[
         str | None,
         typer.Option(
             "--from",
-            help="Make the scheme of a second round from this landed round of the scheme: it asks other people on which side "
-            "of quantiles they are. Let half of all people answer either.",
+            help="Make the scheme of a second round from this landed round. It asks other respondents on which side of the "
+            "estimated quantiles they are. Assign half of all respondents to each round.",
         ),
     ] = None,
     aim: Annotated[
         list[str] | None,
         typer.Option(
-            help='With --from, and more than once: "NAME: quantile(0.5)" or "NAME: cdf(X)". Default: its quantiles.'
+            help='With --from, repeatable: "NAME: quantile(0.5)" or "NAME: cdf(X)". Default: the quantiles of the scheme.'
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="With --from: the file to write. Default: it is printed.")] = None,
+    out: Annotated[Path | None, typer.Option(help="With --from: the file to write. Default: print it.")] = None,
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
-    """Validate a scheme; print its digest, what each attribute keeps, and what a client spends in total; write the bundle.
+    """Validate a scheme; print its digest, the certified loss of each attribute and of a client; write the client bundle.
 
-    The client bundle is the canonical scheme with the integer tables that clients in any language look their values up in.
-    Of two schemes it prints what differs, and whether rounds under both can be pooled.
-    With --from it makes the scheme of a second round.
+    The client bundle is the canonical scheme with the integer tables that clients in any language need.
+    For two schemes, print the differences, and whether rounds under both can be pooled.
+    With --from, make the scheme of a second round.
 
     Example: ldpflow scheme data/schemes/consumer_expenditure.toml
     """
     files = files or []
     if not (json_schema or files) or len(files) > 2 or (canonical and len(files) > 1):
-        raise typer.BadParameter(f"one scheme file, or two to compare, got {len(files)}")
+        raise typer.BadParameter(f"expected one scheme file, or two to compare, got {len(files)}")
     if json_schema:
         from dpcore.protocol.syntax import json_schema as of_schemes
 
@@ -77,7 +77,7 @@ def scheme(
         follow(files, from_, aim or [], out, file_of(warehouse, data))
         return
     if aim or out is not None:
-        raise typer.BadParameter("--aim and --out go with --from ROUND")
+        raise typer.BadParameter("--aim and --out need --from ROUND")
     from dpcore.audit import publication
     from dpcore.estimation.requirements import check_estimates
     from dpcore.privacy.shuffling.central_epsilon import upward
@@ -141,7 +141,7 @@ def scheme(
 
 
 def _remarks(file: Path, scheme: Scheme) -> list[str]:
-    """Why attributes have their mechanisms where the file leaves that open, and which do not use the scheme's functionals."""
+    """Return remarks: the reason for each automatically chosen mechanism, and attributes without the scheme's functionals."""
     from dpcore.protocol.syntax.attribute_types import expanded
     from dpcore.protocol.syntax.keys import reason
 
@@ -149,8 +149,8 @@ def _remarks(file: Path, scheme: Scheme) -> list[str]:
     remarks = []
     for name, attribute in scheme.attributes.items():
         table = expanded(f"attributes.{name}", document["attributes"][name])
-        if why := reason(table):
-            remarks.append(f"{name}: {attribute.mechanism.name}, {why}")
+        if explanation := reason(table):
+            remarks.append(f"{name}: {attribute.mechanism.name}, {explanation}")
         has_values = not attribute.is_numeric and attribute.values is not None
         if has_values and "functionals" not in table and set(document.get("functionals", ())) - {"mean"}:
             remarks.append(
@@ -161,7 +161,7 @@ def _remarks(file: Path, scheme: Scheme) -> list[str]:
 
 
 def _show_revision(before: Scheme, after: Scheme) -> None:
-    """What differs between two schemes, and what may be said of rounds under both."""
+    """Print the differences of two schemes, and whether rounds under both can be pooled."""
     from dpcore.protocol.revision import revise
 
     revision = revise(before, after)
@@ -184,29 +184,30 @@ def plan(
         ),
     ] = "",
     clients: Annotated[
-        int | None, typer.Option(help="How many clients. Default: the scheme's, without --error.")
+        int | None, typer.Option(help="Number of clients. Default without --error: the scheme's.")
     ] = None,
     epsilon: Annotated[
-        str | None, typer.Option(help="The attribute's epsilon. Default: the scheme's, likewise.")
+        str | None, typer.Option(help="The attribute's epsilon. Default without --error: the scheme's.")
     ] = None,
     error: Annotated[
-        float | None, typer.Option(help="The standard error wanted; of a density, the relative error.")
+        float | None, typer.Option(help="The desired standard error; for a density, the relative error.")
     ] = None,
-    share: Annotated[
-        float, typer.Option(help="The share of the clients in a group by label that is asked about.")
+    share: Annotated[float, typer.Option(help="Share of clients in the label group that the aim is about.")] = 1.0,
+    design_effect: Annotated[
+        float, typer.Option(help="Design effect of weights: number of reports divided by the effective sample size.")
     ] = 1.0,
-    design_effect: Annotated[float, typer.Option(help="What weights cost: reports over what they are worth.")] = 1.0,
     odds: Annotated[
         str | None,
         typer.Option(
-            help="Find the epsilon at which whoever sees a report tells which of two answers it is of so often at most: 0.75."
+            help="Find the epsilon at which a reader of a report guesses correctly which of two answers it comes from, at most "
+            "this often: 0.75."
         ),
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="With --odds: after so many rounds with fresh answers.")] = 1,
 ) -> None:
-    """Find the one that is missing of clients, epsilon and error, and say which mechanism to choose.
+    """Find clients, epsilon or error from the other two, and recommend a mechanism.
 
-    With --odds the epsilon is found that keeps them; an aim then says what it costs.
+    With --odds, find the epsilon for these odds; with an aim as well, also print the resulting error.
 
     Example: ldpflow plan data/schemes/consumer_expenditure.toml --aim "income: mean" --epsilon 1 --error 300
     """
@@ -217,9 +218,9 @@ def plan(
     from dpcore.rounds.planning.planner import Planner
 
     if not aim and odds is None:
-        raise typer.BadParameter('say --aim "ATTRIBUTE: QUANTITY", or --odds')
+        raise typer.BadParameter('--aim "ATTRIBUTE: QUANTITY" or --odds is required')
     if odds is not None and epsilon is not None:
-        raise typer.BadParameter("--odds finds epsilon; give one of them")
+        raise typer.BadParameter("--odds finds epsilon; use one of --odds and --epsilon")
     planner = Planner.read(scheme, share=share, design_effect=design_effect)
     if odds is not None:
         odds_plan = plan_odds(planner.document, exact(odds=odds), rounds)
@@ -230,7 +231,7 @@ def plan(
     both = PairAim.parse(aim)
     if both is not None:
         if epsilon is not None:
-            raise typer.BadParameter("two attributes are planned with the scheme's epsilons; change them there")
+            raise typer.BadParameter("--epsilon is not used for two attributes; change the epsilons in the scheme")
         with progress("planning", None):
             pair = planner.plan_pair(both, clients=clients, error=error)
         _show_pair(pair)
@@ -241,7 +242,7 @@ def plan(
 
 
 def _show_pair(plan: PairPlan) -> None:
-    """The ways to ask for both, and which has the least error."""
+    """Print the designs for two attributes, and the one with the least error."""
     from dpcore.rounds.planning.joint_plan import TOGETHER
 
     def number(error: float | None) -> str:
@@ -249,7 +250,7 @@ def _show_pair(plan: PairPlan) -> None:
 
     mark = " (found)" if plan.is_found else ""
     title = f"{plan.aim.first} and {plan.aim.second}: {plan.aim.quantity}, {plan.clients:,} clients{mark}"
-    table = new_table(title, "way", "mechanism", "epsilon of both", "error", "whatever the law", "")
+    table = new_table(title, "design", "mechanism", "epsilon of both", "error", "worst case", "")
     for way in plan.ways:
         errors = number(way.error) or "refused", number(way.whatever_the_law)
         table.add_row(way.name, way.mechanisms, way.epsilon.text, *errors, "the scheme's" if way.is_asked else "")
@@ -259,13 +260,15 @@ def _show_pair(plan: PairPlan) -> None:
             print(f"{way.name}: {way.reason}")
     best, *others = plan.ways
     if others and best.error is not None:
-        also = "of either alone one report tells less than an answer of its own" if best.name == TOGETHER else ""
+        also = (
+            "estimates of each attribute are less precise than with separate reports" if best.name == TOGETHER else ""
+        )
         print(f"least error: {best.name}" + (also and f"; {also}"))
-    print(f"people planned with: {plan.people}, the two having nothing to do with each other")
+    print(f"planned for respondents: {plan.people}, with independent attributes")
 
 
 def _show_plan(plan: Plan) -> None:
-    """The answer, the mechanisms beside it, and the epsilons that others have published."""
+    """Print the plan, the alternative mechanisms, and published epsilons of other projects."""
     from dpcore.rounds.planning.published_epsilons import PUBLISHED
 
     def number(error: float | None) -> str:
@@ -274,13 +277,13 @@ def _show_plan(plan: Plan) -> None:
     rows = {"clients": f"{plan.clients:,}", "epsilon": plan.epsilon.text, "error": number(plan.error)}
     title = f"{plan.aim.attribute}: {plan.aim.quantity}"
     table = new_table(title, "", "", "")
-    table.min_width = len(title)  # which is not broken
+    table.min_width = len(title)  # keeps the title on one line
     for name, value in rows.items():
         table.add_row(
-            name, value, {plan.missing: "found"}.get(name, "within what was asked" if name == "error" else "given")
+            name, value, {plan.missing: "found"}.get(name, "within the request" if name == "error" else "given")
         )
     show(table)
-    choices = new_table("mechanisms at these clients and this epsilon", "mechanism", "error", "of the least", "")
+    choices = new_table("mechanisms for this number of clients and epsilon", "mechanism", "error", "ratio to best", "")
     for choice in plan.choices:
         ratio = "" if choice.error is None or plan.best.error is None else f"{choice.error / plan.best.error:.2f}"
         choices.add_row(
@@ -293,35 +296,38 @@ def _show_plan(plan: Plan) -> None:
         print(f"choose {plan.best.mechanism}")
     else:
         needed = f"{plan.needed:,} clients" if isinstance(plan.needed, int) else f"epsilon = {plan.needed.text}"
-        print(f"choose {plan.best.mechanism}: {needed} would do")
+        print(f"choose {plan.best.mechanism}: {needed} would suffice")
     if plan.may_be_silent:
         print(
-            "planned with people who all answer; where a share m does not, the error is 1 / (1 - m) times: of 20 % 1.25"
+            "planned without item nonresponse; if a share m does not answer, the error is 1 / (1 - m) times as large: 1.25 "
+            "for 20 %"
         )
     if plan.one_bin is not None:
         at = plan.aim.quantity.partition("(")[2].rstrip(") ")
-        print(f"alone, asked by bins = [{at}], the share below {at} would have an error of {number(plan.one_bin)}")
+        print(
+            f"with bins = [{at}] as the only question, the share below {at} would have an error of {number(plan.one_bin)}"
+        )
     if plan.limit is not None:
         least = number(plan.limit)
-        print(f"no mechanism made for this alone has an error below {least}, where nothing is assumed of the law;")
-        print(f"this plan's is {plan.error / plan.limit:.2f} times that")
+        print(f"lower bound: without assumptions on the distribution, no mechanism has an error below {least};")
+        print(f"this plan's error is {plan.error / plan.limit:.2f} times that")
     if plan.of_curve is not None:
         mechanism = plan.forecast.mechanism
         print(
-            f"of densities near the uniform one, {mechanism}'s error is at most {plan.of_curve:.2f} times the least that any"
+            f"for densities near the uniform one, {mechanism}'s error is at most {plan.of_curve:.2f} times a lower bound for"
         )
-        print("mechanism of this epsilon could have, for which a lower bound is known")
-    beside = new_table("published epsilons", "who", "epsilon", "delta", "noise added")
+        print("all mechanisms of this epsilon")
+    others = new_table("published epsilons", "who", "epsilon", "delta", "noise added")
     for other in PUBLISHED:
         span = f"{other.low:g}" if other.low == other.high else f"{other.low:g} to {other.high:g}"
-        beside.add_row(other.who, span, f"up to {other.delta:g}" if other.delta else "0", other.trust)
-    beside.add_row("this attribute", f"{float(plan.epsilon):g}", f"{float(plan.delta):g}", "local")
-    beside.add_row(
-        "all attributes of a client, a round", f"{float(plan.total):g}", f"{float(plan.total_delta):g}", "local"
+        others.add_row(other.who, span, f"up to {other.delta:g}" if other.delta else "0", other.trust)
+    others.add_row("this attribute", f"{float(plan.epsilon):g}", f"{float(plan.delta):g}", "local")
+    others.add_row(
+        "all attributes of a client per round", f"{float(plan.total):g}", f"{float(plan.total_delta):g}", "local"
     )
-    show(beside)
+    show(others)
     print(plan.published.words)
-    print(f"people planned with: {plan.people}")
+    print(f"planned for respondents: {plan.people}")
 
 
 def audit(
@@ -331,13 +337,13 @@ def audit(
     ] = None,
     warehouse: Annotated[Path | None, typer.Option(help="Land the checks in this DuckDB file.")] = None,
     trials: Annotated[
-        int, typer.Option(min=1000, max=10**9, help="Reports of either of two values that are looked at, an attribute.")
+        int, typer.Option(min=1000, max=10**9, help="Reports of each of two values, for each attribute.")
     ] = AUDIT_TRIALS,
 ) -> None:
-    """Find the exact privacy loss of every attribute, and what reports alone show; exit with 1 where a promise is broken.
+    """Find the exact privacy loss of every attribute, and attack its reports; exit with 1 if a promise is broken.
 
-    The integers of the canonical scheme are enumerated anew; what the mechanisms certify of themselves is not asked. Then the
-    clients' code is run: its reports bound epsilon from below, and people are asked again and again.
+    The audit enumerates the integers of the canonical scheme, independently of the mechanisms' certificates. Then it runs the
+    clients' code: reports give a lower bound of epsilon, and simulated respondents answer in several rounds.
 
     Example: ldpflow audit data/schemes/consumer_expenditure.toml --out certificate.md
     """

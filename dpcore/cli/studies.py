@@ -1,4 +1,4 @@
-"""Studies: `reproduce` runs the documents' figures, and `benchmark NAME` any other, each a command made of its declaration."""
+"""Commands of studies: `reproduce` runs the figures of source documents, `benchmark NAME` any other study."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from dpcore.laboratory.benchmarks.option import Option
     from dpcore.laboratory.benchmarks.study import Study
 
-Workers = Annotated[int, typer.Option("--workers", min=1, max=64, help="Processes.")]
-Again = Annotated[bool, typer.Option("--again", help="Measure anew what the study has of this.")]
+Workers = Annotated[int, typer.Option("--workers", min=1, max=64, help="Number of processes.")]
+Again = Annotated[bool, typer.Option("--again", help="Repeat measurements that the study already has.")]
 ReportAlone = Annotated[bool, typer.Option("--report", help="Measure nothing; print and draw the newest study.")]
 
 
 def reproduce(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures. Default: all.")] = None,
     list_: Annotated[
-        bool, typer.Option("--list", help="Measure nothing; list the figures and what they cost.")
+        bool, typer.Option("--list", help="Measure nothing; list the figures and their processor time.")
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the repetitions.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Measure anew what the warehouse has.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Use a tenth of the repetitions.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Repeat measurements that the warehouse already has.")] = False,
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
-    """Run the tables and figures of the source documents, and draw each beside what theory says.
+    """Run the tables and figures of the source documents, and draw each with the theoretical values.
 
-    Every figure lands in `benchmarks` when it is made, so that a run that was stopped goes on where it was.
+    Every figure lands in `benchmarks` when it is finished, so an interrupted run resumes with the next figure.
 
     Example: ldpflow reproduce beta_histograms warner_survey --quick
     """
@@ -51,7 +51,7 @@ def reproduce(
 
 
 class Studies(TyperGroup):
-    """The commands of the studies; one is made when it is asked for, as what it imports takes a second."""
+    """The commands of the studies; each is created when it is requested, because its imports take a second."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(_studies())
@@ -75,18 +75,18 @@ def _studies() -> dict[str, str]:
 
 
 def _command(name: str) -> Callable[..., None]:
-    """A study's command, with an option for each of its fields, and those that all have."""
+    """Return a study's command, with an option for each of its fields and the common options."""
     kind: type[Study] = getattr(import_module(f"dpcore.laboratory.benchmarks.{name}"), name.capitalize())
     from dpcore.laboratory.benchmarks.option import options
 
-    asked = options(kind)
+    declared = options(kind)
 
     def command(warehouse: Path | None, data: Path, **chosen: Any) -> None:
         how = {flag: chosen.pop(flag) for flag in ("workers", "again", "report") if flag in chosen}
-        fields = {field: _read(field, text, asked[field]) for field, text in chosen.items()}
+        fields = {field: _read(field, text, declared[field]) for field, text in chosen.items()}
         _carry_out(kind(**fields), warehouse, data, **how)
 
-    parameters = [_parameter(field, *_declared(field, option)) for field, option in asked.items()]
+    parameters = [_parameter(field, *_declared(field, option)) for field, option in declared.items()]
     if kind.is_parallel:
         parameters.append(_parameter("workers", Workers, WORKERS))
     if kind.stands:
@@ -108,7 +108,7 @@ def _parameter(name: str, annotation: Any, default: Any) -> Parameter:
 
 
 def _declared(name: str, option: Option) -> tuple[Any, Any]:
-    """A field as typer is told of it, and its default; a list is a text with commas, empty where it stands for all."""
+    """Return a field's annotation for typer and its default; a list is a text with commas, empty for all."""
     words, default, kind, shape = option.words, option.default, option.kind, None
     if option.is_list:
         shape = "CLIENTS@EPSILON" if hasattr(kind, "parse") else None
@@ -122,7 +122,7 @@ def _declared(name: str, option: Option) -> tuple[Any, Any]:
 
 
 def _read(name: str, value: Any, option: Option) -> Any:
-    """What a study is told: texts with commas as lists, an empty one as all where that is the default."""
+    """Return an option's value; texts with commas become lists, and an empty text means all if that is the default."""
     if not option.is_list:
         return value
     kind = getattr(option.kind, "parse", option.kind)
@@ -133,7 +133,7 @@ def _read(name: str, value: Any, option: Option) -> Any:
 def _carry_out(
     study: Study, warehouse: Path | None, data: Path, *, workers: int = 1, again: bool = False, report: bool = False
 ) -> None:
-    """Measure what the study lacks, draw the newest, and print what was found."""
+    """Make the missing measurements, draw the newest study, and print its results."""
     file, figures = file_of(warehouse, data), data / "figures" / study.name
     if not report:
         measure(study.run(file, workers, again=again), goes_on=bool(study.stands))

@@ -1,6 +1,6 @@
 """The options of a round, each declared once: name, type, default, description and bounds.
 
-A field here is an option of commands (`cli/options.taken_apart`), a field of flows' forms (`flows/settings`), an option of
+A field here is an option of commands (`cli/options.with_options`), a field of flows' forms (`flows/settings`), an option of
 `python -m ldpflow_flows.round`, a key of a project's file and a parameter of `preparation.prepare`.  Options that the steps of
 a round use are in `Rules`, which are stored in a run's plan.  A new one is a field there, and code in the step that uses it.
 """

@@ -51,8 +51,8 @@ def test_the_consent_page_says_what_is_enumerated(survey: str, root: Path, tmp_p
                 assert tab.evaluate("document.activeElement.textContent") == name
                 assert tab.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
                 for attribute in audit.attributes:
-                    ratio = attribute.found.kept.ratio
-                    if attribute.found.kept.rational == 0 and ratio is not None:
+                    ratio = attribute.finding.loss.ratio
+                    if attribute.finding.loss.rational == 0 and ratio is not None:
                         (said,) = SAID.findall(text(tab, f"{attribute.name}-chance"))
                         assert int(said) == -(-100 * ratio / (1 + ratio) // 1)
                         cells = tab.evaluate(
@@ -88,7 +88,9 @@ def test_a_rounds_page_says_what_is_enumerated(
             said = SAID.findall(str(tab.evaluate("document.querySelector('.odds .said').innerText")))
             assert said[0].replace(",", ".") == "99.4"
             cells = tab.evaluate("[...document.querySelectorAll('.odds td')].map(cell => cell.textContent)")
-            ratios = [attribute.found.kept.ratio for attribute in audit.attributes if not attribute.found.kept.rational]
+            ratios = [
+                attribute.finding.loss.ratio for attribute in audit.attributes if not attribute.finding.loss.rational
+            ]
             assert all(any(cell.split(" ")[0] == str(ratio) for cell in cells) for ratio in ratios)
             dots = tab.evaluate("document.querySelectorAll('.odds circle.more').length")
             assert dots == 50

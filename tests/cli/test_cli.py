@@ -232,7 +232,7 @@ def test_scheme_prints_what_editors_complete_by(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["required"] == ["name", "attributes"]
     assert not list(tmp_path.iterdir())
-    assert "one scheme file, or two to compare, got 0" in ldpflow("scheme", at=tmp_path).stderr
+    assert "expected one scheme file, or two to compare, got 0" in ldpflow("scheme", at=tmp_path).stderr
 
 
 def test_a_bad_record_is_one_line_and_lands_nothing(tmp_path: Path, coarse: str) -> None:
@@ -397,7 +397,7 @@ def test_ctrl_c_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sto
     monkeypatch.setattr(preparation, "prepare", stopped)
     done = ldpflow("run", SCHEME, at=tmp_path)
     assert done.returncode == 130
-    assert done.stderr == "ldpflow: interrupted; what had landed stays, and nothing is half landed\n"
+    assert done.stderr == "ldpflow: interrupted; landed rounds remain, and no round is partly landed\n"
 
 
 def test_a_full_disk_is_one_line_that_names_the_file_and_leaves_no_half_of_it(
@@ -408,7 +408,7 @@ def test_a_full_disk_is_one_line_that_names_the_file_and_leaves_no_half_of_it(
         raise OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28]")  # as pyarrow says it
 
     monkeypatch.setattr(cli, "app", lambda *_, **__: write_whole(tmp_path / "00001.parquet", full))
-    one_line(ldpflow("run", at=tmp_path), ["00001.parquet: No space left on device; make room and run it again"])
+    one_line(ldpflow("run", at=tmp_path), ["00001.parquet: No space left on device; free disk space and run it again"])
     assert not list(tmp_path.iterdir())
 
 

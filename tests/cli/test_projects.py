@@ -65,7 +65,7 @@ def test_options_of_a_file_need_the_file(tmp_path: Path) -> None:
     for option in (("--format", "csv"), ("--delimiter", ";")):
         done = ldpflow("init", "own", *option, at=tmp_path)
         assert done.returncode == 2
-        assert "options of a file of records need that file: --from FILE" in done.stderr
+        assert "options about a file of records need --from FILE" in done.stderr
     assert not (tmp_path / "own").exists()
 
 

@@ -123,7 +123,7 @@ def test_a_planted_fault_is_named(fault: str, capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("program", "said"),
     [
-        (["not-there"], "not-there: cannot be started (No such file or directory); give the path of a program"),
+        (["not-there"], "not-there: cannot be started (No such file or directory); check the path of the program"),
         (["false"], "randomized_response/report-0: the program ended with status 1 without an answer"),
         (["sh", "-c", "kill -SEGV $$"], "randomized_response/report-0: the program ended by SIGSEGV without an answer"),
         (
@@ -165,7 +165,7 @@ def test_a_mechanism_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[
     status, _, said = conformance("--mechanism", "coin", "true", capsys=capsys)
     assert status == 1
     assert "mechanism must be one of 'randomized_response'" in said
-    assert "name others, too" in conformance("--mechanism", "crossed_wave", "true", capsys=capsys)[2]
+    assert "add other mechanisms" in conformance("--mechanism", "crossed_wave", "true", capsys=capsys)[2]
 
 
 def test_vectors_are_written_as_they_are_sent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,7 +49,7 @@ CEILINGS = {
     "data/guide": (50, 0),
     "dpcore": (13, 2),
     "dpcore/audit": (0, 0),
-    "dpcore/cli": (32, 2),
+    "dpcore/cli": (0, 0),
     "dpcore/collector": (0, 0),
     "dpcore/conformance": (0, 0),
     "dpcore/estimation": (0, 12),
@@ -60,7 +60,7 @@ CEILINGS = {
     "dpcore/privacy": (0, 1),
     "dpcore/protocol": (0, 11),
     "dpcore/results": (0, 8),
-    "dpcore/rounds": (1, 5),
+    "dpcore/rounds": (0, 5),
     "dpcore/wire": (0, 1),
 }
 

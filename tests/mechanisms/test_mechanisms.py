@@ -48,7 +48,7 @@ def test_the_audit_finds_what_is_certified(subtests: pytest.Subtests) -> None:
             certificate, found = mechanism.certificate(), audit_mechanism(mechanism)
             assert certificate.holds
             assert not found.doubts
-            assert (found.kept.ratio if certificate.kind == "ratio" else found.kept.rational) == certificate.kept
+            assert (found.loss.ratio if certificate.kind == "ratio" else found.loss.rational) == certificate.kept
             assert certificate.kept > 0.9 * (
                 np.e if certificate.kind == "ratio" else 1
             )  # and not much less than is promised

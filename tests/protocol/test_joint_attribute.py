@@ -182,8 +182,8 @@ def test_the_audit_enumerates_what_one_report_tells_of_both() -> None:
     (asked,) = found.attributes
     weights = asked.configuration
     assert found.proven
-    assert found.kept.ratio == Fraction(weights["weight_in"], weights["weight_out"])
-    assert "job and region are asked together" in to_markdown([found], "2026-11-24", "0")
+    assert found.loss.ratio == Fraction(weights["weight_in"], weights["weight_out"])
+    assert "joint attribute of job and region" in to_markdown([found], "2026-11-24", "0")
 
 
 BOTH = scheme(more='[attributes.job]\ntype = "categorical"\ncategories = ["a", "b", "c", "d"]\nepsilon = 1\n')
@@ -288,6 +288,6 @@ def test_the_audit_enumerates_the_plane_the_product_and_either_number(monkeypatc
     read = dp.Scheme.from_toml(NUMBERS)
     found = audit_scheme(read)
     assert found.proven
-    assert found.kept.ratio == read.attributes["money"].mechanism.certificate().kept
-    assert "1,024 x 2,304 + 1,024 x 1,456 + 1,024 x 36 + 1,024 x 36 weights" in found.attributes[0].found.how
+    assert found.loss.ratio == read.attributes["money"].mechanism.certificate().kept
+    assert "1,024 x 2,304 + 1,024 x 1,456 + 1,024 x 36 + 1,024 x 36 weights" in found.attributes[0].finding.how
     assert faithfulness(read, dp.seeded(13), trials=20_000).holds

@@ -51,7 +51,7 @@ def scheme() -> Scheme:
 @pytest.fixture(scope="module")
 def ratios(scheme: Scheme) -> dict[str, Fraction]:
     """The largest ratio of every question, as the audit enumerates it; of noise, a fraction just above e^loss."""
-    kept = {each.name: each.found.kept for each in audit_scheme(scheme).attributes}
+    kept = {each.name: each.finding.loss for each in audit_scheme(scheme).attributes}
     return {
         name: exp_above(loss.rational) if loss.rational else loss.ratio or Fraction(0) for name, loss in kept.items()
     }

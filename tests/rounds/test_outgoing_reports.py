@@ -151,7 +151,7 @@ def test_people_of_one_file_have_keys_and_ledgers_of_their_own(here: Path, small
     code, out, _ = privatize("people.jsonl", "2.jsonl", *kept, at=here)
     assert code == 0
     assert "2 reports in 2.jsonl" in out
-    assert "1 people were left out" in out
+    assert "1 respondents were skipped" in out
     again = {report.token: report.answers for report in sent(here / "2.jsonl", small)}
     left_out = tokens.token_of(outgoing_reports.person_key(outgoing_reports.read_key(here / "key"), "bo"), small.digest)
     assert again.keys() == first.keys() - {left_out}
@@ -221,7 +221,7 @@ def test_one_person_has_one_ledger_however_spelled(here: Path, small: Scheme) ->
     records(here, "people", [PEOPLE[0] | {"who": "A7"}, PEOPLE[1] | {"who": "A\uff17 "}, PEOPLE[1] | {"who": "a7"}])
     code, out, _ = privatize("people.jsonl", "mixed.jsonl", *FOLDER, at=here)
     assert code == 0
-    assert "1 people were left out" in out
+    assert "1 respondents were skipped" in out
     third, other = sorted(sent(here / "mixed.jsonl", small), key=lambda report: report.token != first.token)
     assert first.answers == third.answers
     assert first.token == third.token != other.token
@@ -257,7 +257,7 @@ def test_older_ledgers_are_found_by_their_key_and_keep_what_was_spent(here: Path
     code, out, err = privatize("people.jsonl", "1.jsonl", *FOLDER, at=here)
     assert (code, err) == (0, "")
     assert "1 report in" in out  # ann and bo have not enough for other states; cy is new
-    assert "2 people were left out" in out
+    assert "2 respondents were skipped" in out
     assert len(names_in(here / "ledgers")) == 4
     assert sum(name.endswith(".ledger") for name in names_in(here / "ledgers")) == 3  # all but dan, who was not asked
     (here / "key").rename(here / "first")

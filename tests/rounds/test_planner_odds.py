@@ -101,8 +101,8 @@ def printed(root: Path, *words: str) -> tuple[int, str, str]:
 def test_the_command_says_both(root: Path) -> None:
     code, said, _ = printed(root, "--odds", "0.75")
     assert code == 0
-    assert "asked alone, epsilon = ln 3 keeps odds of 0.75, where guessing has 0.5" in said
-    assert "right 75 times of 100 at most after a round" in said
+    assert "each alone: epsilon = ln 3 gives odds of at most 0.75; guessing has 0.5" in said
+    assert "at most 75 correct of 100 after a round" in said
     assert "4 + ln 3" in said
 
 

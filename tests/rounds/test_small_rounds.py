@@ -163,7 +163,7 @@ def test_a_rehearsal_lands_in_its_own_folder_and_its_seed_nowhere(
     monkeypatch.setattr(landing, "draw", lambda _run, _compared: [])
     cli.run(scheme, records=people(tmp_path, 100), seed=SEED, round_="r", data=tmp_path)
     said = capsys.readouterr().out
-    assert "REHEARSAL: real records under a known seed are not private" in said
+    assert "DRY RUN: real records under a known seed are not private" in said
     assert str(SEED) not in said
     assert not (tmp_path / "warehouse.duckdb").exists()
     [folder] = (tmp_path / "runs").iterdir()

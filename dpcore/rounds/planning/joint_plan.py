@@ -28,7 +28,7 @@ from dpcore.rounds.planning.expected_aggregate import expected_aggregate, expect
 from dpcore.rounds.planning.search import LEAST_CLIENTS, MOST_CLIENTS, fewest_clients
 
 TABLE = "table"
-APART, TOGETHER = "two answers", "asked together"
+APART, TOGETHER = "two answers", "joint attribute"
 _NUMBERS = {number.name: number for number in (Correlation(), RankCorrelation(), Covariance(), Slope())}
 _AIM = re.compile(r"^\s*([a-z][a-z0-9_]*)\s*,\s*([a-z][a-z0-9_]*)\s*:\s*(.+?)\s*$")
 _PARTS = 8  # ranges of a numeric attribute in a table

@@ -70,14 +70,14 @@ def test_the_sensitivity_is_that_of_all_pairs(mechanism: WaveletLaplace) -> None
 def test_the_audit_finds_what_is_kept_and_a_smaller_scale_out(scheme: dp.Scheme, mechanism: WaveletLaplace) -> None:
     found = audit_scheme(scheme)
     assert found.holds
-    assert float(found.kept) == pytest.approx(1, abs=1e-3)
-    assert "delta = 1e-06" in found.attributes[0].found.how
+    assert float(found.loss) == pytest.approx(1, abs=1e-3)
+    assert "delta = 1e-06" in found.attributes[0].finding.how
     smaller = tuple(s - s // 50 for s in mechanism.noise_scales)
     with pytest.raises(CalibrationError, match="give a loss of"):
         replace(mechanism, noise_scales=smaller)
     planted = replace(mechanism)
     object.__setattr__(planted, "noise_scales", smaller)
-    assert float(audit_mechanism(planted).kept) > 1
+    assert float(audit_mechanism(planted).loss) > 1
     parameters = dict(mechanism.parameters()) | {"sensitivity": [1] * len(smaller)}
     with pytest.raises(CalibrationError, match="sensitivity"):
         WaveletLaplace.from_parameters(mechanism.budget, parameters)

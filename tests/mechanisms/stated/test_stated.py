@@ -69,7 +69,7 @@ def test_a_form_is_the_channel_that_its_rates_say(subtests: pytest.Subtests) -> 
             ratios = [Fraction(rows[x][z]) / Fraction(rows[y][z]) for x in (0, 1) for y in (0, 1) for z in outputs]
             assert mechanism.certificate().kept == max(ratios)
             assert mechanism.budget == Budget(ratio=max(ratios))
-            assert audit_mechanism(mechanism).kept.ratio == max(ratios)
+            assert audit_mechanism(mechanism).loss.ratio == max(ratios)
 
 
 # Design, number of reports of each output, and the closed form of its paper: (proportion of yes, standard error).
@@ -113,7 +113,7 @@ def test_twenty_five_cards_are_drawn_as_their_binomial_distribution() -> None:
     """Kuk (1990): of 25 cards from one of two packs, 4 and 1 in 5 of them red, the number of red ones is reported."""
     rows = [[comb(25, red) * 4 ** (red if row else 25 - red) for red in range(26)] for row in (0, 1)]
     mechanism = mechanism_of(SMOKED, f"channel = {rows}")
-    assert mechanism.certificate().kept == 4**25 == audit_mechanism(mechanism).kept.ratio
+    assert mechanism.certificate().kept == 4**25 == audit_mechanism(mechanism).loss.ratio
     reports = mechanism.privatize(np.repeat([0, 1], 100_000), seeded(7)).values.reshape(2, -1)
     for row, seen in zip(rows, reports, strict=True):
         expected = np.array(row, dtype=float) / 5**25
@@ -126,7 +126,7 @@ def test_rappors_bits_have_the_probabilities_of_its_paper() -> None:
     mechanism = mechanism_of('categories = ["a", "b", "c"]', 'form = "rappor"\nrates = { f = 0.5, p = 0.5, q = 0.75 }')
     assert (mechanism.truth_probability, mechanism.other_probability) == (Fraction(11, 16), Fraction(9, 16))
     assert mechanism.budget == Budget(ratio=Fraction(77, 45))
-    assert audit_mechanism(mechanism).kept.ratio == Fraction(77, 45)
+    assert audit_mechanism(mechanism).loss.ratio == Fraction(77, 45)
     permanent = mechanism_of('categories = ["a", "b", "c"]', 'form = "rappor"\nrates = { f = 0.5 }')
     assert (permanent.truth_probability, permanent.other_probability) == (Fraction(3, 4), Fraction(1, 4))
 
@@ -134,7 +134,7 @@ def test_rappors_bits_have_the_probabilities_of_its_paper() -> None:
 def test_a_row_is_over_its_own_total() -> None:
     mechanism = mechanism_of(SMOKED, "channel = [[3, 1], [1, 1]]")
     assert mechanism.certificate().kept == Fraction(2)  # no: 1/2 over 1/4, and yes 3/4 over 1/2
-    assert audit_mechanism(mechanism).kept.ratio == Fraction(2)
+    assert audit_mechanism(mechanism).loss.ratio == Fraction(2)
 
 
 def test_the_canonical_text_reads_back() -> None:
@@ -179,7 +179,7 @@ def test_what_is_certain_has_an_infinite_epsilon_and_a_near_design_that_is_not(s
             assert mechanism.certificate().kept == inf
             assert asked.budget == INFINITE == asked.budget + Budget.parse("1")
             assert asked.epsilon == inf
-            assert audit_mechanism(mechanism).kept.ratio is None
+            assert audit_mechanism(mechanism).loss.ratio is None
             (sentence,) = unbounded(asked)
             assert mechanism.nearest.text in sentence
             odds = scheme_odds(asked, rounds=2)
