@@ -9,7 +9,7 @@ export OPENBLAS_NUM_THREADS = 1
 # What is imported is compiled once: otherwise every process compiles what it imports, three times the cost of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run changed quick flows test slow nightly mutants portable elsewhere shaken coverage seconds soak faults fuzz hostile scaling peers lock check format \
+.PHONY: run changed quick flows test slow nightly mutants portable elsewhere shaken coverage seconds soak faults fuzz hostile scaling idle peers lock check format \
 	reference dist npm up key help
 
 help:  ## list the verbs
@@ -87,6 +87,9 @@ hostile: $(VENV)/.ok  ## 1,000 hostile sequences of runs, and a round in all 720
 
 scaling: $(VENV)/.ok  ## how a round scales on Dask, and what its tasks cost; on a quiet machine
 	$(BIN)/python -m tests.programs.scaling
+
+idle: $(VENV)/.ok  ## what `ldpflow up` costs while nothing runs, beside Prefect's own server and worker; nine minutes
+	$(BIN)/python -m tests.programs.idle
 
 peers: $(VENV)/.ok  ## the packages that `ldpflow benchmark speed` is measured beside, in .venv-peers
 	python3 -m venv .venv-peers

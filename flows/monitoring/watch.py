@@ -34,8 +34,8 @@ from .message_queue import Outbox
 from .status import Line
 from .webhook import URL, Webhook
 
-# Seconds between checks of runs, and of everything else.  A check costs server and process together 5 ms of processor time.
-_LOOKS, _LOOKS_AROUND = 10.0, 30.0
+# Seconds between checks of runs, and of everything else, which cost server and process together 9 ms and 60 ms.
+_LOOKS, _LOOKS_AROUND = 10.0, 60.0
 _UNWELL = 60.0  # seconds that a problem must last before it is reported: a restart takes less
 _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 900.0  # seconds before a message is sent again
 _OVERLAP = 86_400.0  # seconds that are examined again: the end of a run may be recorded late

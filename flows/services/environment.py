@@ -25,6 +25,13 @@ _SERVER = {
     "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",  # a restart keeps them
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "100",  # 1 stalls and, without a server, loses task runs
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_READ_BATCH_SIZE": "100",
+    # Loops that wait longer than Prefect's (in brackets), since each turn costs 8 ms of an idle machine.  All still happens.
+    "PREFECT_SERVER_SERVICES_LATE_RUNS_LOOP_SECONDS": "15",  # [5] a run is shown as late
+    "PREFECT_SERVER_SERVICES_SCHEDULER_RECENT_DEPLOYMENTS_LOOP_SECONDS": "15",  # [5] a changed schedule plans its runs
+    "PREFECT_SERVER_SERVICES_PAUSE_EXPIRATIONS_LOOP_SECONDS": "30",  # [5] a paused run gives up
+    "PREFECT_SERVER_SERVICES_CLEANUP_RECONCILER_LOOP_SECONDS": "30",  # [5] a worker gets an unanswered message again
+    "PREFECT_SERVER_SERVICES_FOREMAN_LOOP_SECONDS": "30",  # [15] a silent worker is shown as offline
+    "PREFECT_SERVER_SERVICES_CANCELLATION_CLEANUP_LOOP_SECONDS": "60",  # [20] tasks of a cancelled run are cancelled
     "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,orphans",  # logs and artifacts of runs that `cleanup` deletes
 }
 

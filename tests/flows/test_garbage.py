@@ -73,3 +73,25 @@ def test_the_server_starts_with_its_collector_apart() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.stdout == "['server', 'start'] False ['MainThread', 'garbage']\n", done.stderr
+
+
+SLOW_START = """
+import gc, time
+from ldpflow_flows import server
+
+server._EVERY, server._ALL = 0.02, 2
+server.collect_apart()
+until = time.monotonic() + 60
+while not gc.get_freeze_count() and time.monotonic() < until:
+    time.sleep(0.02)
+early = gc.get_freeze_count()
+late = [[number] for number in range(50_000)]
+while gc.get_freeze_count() < early + len(late) and time.monotonic() < until:
+    time.sleep(0.02)
+print(gc.get_freeze_count() >= early + len(late))
+"""
+
+
+def test_what_a_slow_start_makes_after_the_first_collection_is_not_looked_at_again() -> None:
+    done = subprocess.run([sys.executable, "-c", SLOW_START], capture_output=True, text=True)
+    assert done.stdout == "True\n", done.stderr
