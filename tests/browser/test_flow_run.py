@@ -195,6 +195,43 @@ def hidden(port: str, tab: chromium.Tab, artifact: str, tables: int) -> float:
     return seen[-1]
 
 
+FIELD = (  # the input of a parameter in the form of a custom run
+    "[...document.querySelectorAll('.schema-form-property')].find(one => one.innerText.startsWith('{} '))"
+    "?.querySelector('input, textarea')"
+)
+
+
+def test_a_run_whose_form_changes_one_parameter_keeps_the_deployments_others(
+    port: str, tab: chromium.Tab, tmp_path: Path, screenshots: Path
+) -> None:
+    daily = deployment(port, "daily")
+    own = {"clients": 20_000, "round": "custom", "min_clients": 50, "data": str(tmp_path), "keep_reports": True}
+    ask(port, f"/api/deployments/{daily['id']}", {"parameters": own}, "PATCH")
+    try:
+        home = f"http://{up.HOST}:{port}/deployments/deployment/{daily['id']}"
+        tab.visit(f"{home}/run", until="min_clients", height=2600)
+        field = FIELD.format("min_clients")
+        assert soon(lambda: tab.evaluate(f"{field}?.value") == "50", 30)
+        tab.evaluate(f"({field}.focus(), {field}.select())")
+        tab.do("Input.insertText", text="19000")
+        assert soon(lambda: tab.evaluate(f"{field}.value") == "19000", 30)
+        tab.screenshot(screenshots / "custom_run.png", whole=False)
+        tab.click("Submit", until="Next Run", seconds=60)  # the deployment's own page
+        made = {"flow_runs": {"deployment_id": {"any_": [daily["id"]]}}, "sort": "EXPECTED_START_TIME_DESC"}
+
+        def custom() -> list[Any]:
+            runs = ask(port, "/api/flow_runs/filter", made)
+            return [run for run in runs if run["parameters"].get("data") == str(tmp_path) and not run["auto_scheduled"]]
+
+        [run] = soon(custom, 60)
+        fields = daily["parameter_openapi_schema"]["properties"]
+        others = {name: fields[name].get("default") for name in run["parameters"].keys() - own.keys()}  # sent as they are
+        assert run["parameters"] == others | own | {"min_clients": 19_000}
+        assert ended(port, run["id"])["name"] == "Completed"
+    finally:
+        ask(port, f"/api/deployments/{daily['id']}", {"parameters": daily["parameters"]}, "PATCH")
+
+
 def test_what_went_wrong_is_found_from_the_ui_alone(
     port: str, tab: chromium.Tab, data: Path, screenshots: Path
 ) -> None:
