@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,18 @@ def show(run: Run) -> pages.Pieces:
             why = f". Refused: {refused}; the reasons are on the attributes' pages" if refused else ""
             create_table_artifact(rows, key=key(scheme, name), description=description + why)
     for name, page in (pieces.attributes | pieces.pairs).items():
-        create_markdown_artifact(page, key=key(scheme, name), description=f"{title}: {name}")
+        description = f"{title}: {name}{_first(pieces.estimates, name)}"
+        create_markdown_artifact(page, key=key(scheme, name), description=description)
     return pieces
+
+
+def _first(rows: Sequence[Mapping[str, str]], attribute: str) -> str:
+    """The first estimate of an attribute, such as its mean, for lists of artifacts; '' without one."""
+    for row in rows:
+        cells = {name: cell.replace("<br>", " ") for name, cell in row.items()}
+        if cells.get("attribute") == attribute.replace("_", " ") and cells["interval"]:
+            return f"; {cells['quantity']} {cells['estimate']}, interval {cells['interval']}"
+    return ""
 
 
 def ended(run: Run, pieces: pages.Pieces) -> Any:

@@ -37,6 +37,7 @@ def main() -> None:
     os.environ.update(environment.here())  # in a container the variables are not set yet
     collect_apart()
     filter_requests()
+    leave_out_newer_pages()
     sys.argv = ["prefect", "server", "start", *sys.argv[1:]]
     runpy.run_module("prefect", run_name="__main__", alter_sys=True)
 
@@ -72,6 +73,18 @@ def filtered(app: Callable[..., Any]) -> Callable[..., Any]:
     hosts = [*_HERE, settings.server.api.host, *([seen] if seen else [])]
     origins = [origin.strip() for origin in settings.server.api.cors_allowed_origins.split(",")]
     return TrustedHostMiddleware(_OwnPages(app, origins), allowed_hosts=hosts, www_redirect=False)
+
+
+def leave_out_newer_pages() -> None:
+    """Do not serve the newer pages of the UI, nor the invitation to them, unless the operator asks for them.
+
+    They load a tracker from another host before anybody has logged in.  Prefect's setting only chooses which ones open first.
+    """
+    import prefect
+    from prefect.settings import get_current_settings
+
+    if not get_current_settings().server.ui.v2_enabled:
+        prefect.__ui_v2_static_path__ = prefect.__module_path__ / "not-served"
 
 
 class _OwnPages:

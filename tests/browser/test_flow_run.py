@@ -225,7 +225,8 @@ def test_a_run_whose_form_changes_one_parameter_keeps_the_deployments_others(
 
         [run] = soon(custom, 60)
         fields = daily["parameter_openapi_schema"]["properties"]
-        others = {name: fields[name].get("default") for name in run["parameters"].keys() - own.keys()}  # sent as they are
+        sent = run["parameters"].keys() - own.keys()  # the form sends every field
+        others = {name: fields[name].get("default") for name in sent}
         assert run["parameters"] == others | own | {"min_clients": 19_000}
         assert ended(port, run["id"])["name"] == "Completed"
     finally:
@@ -245,6 +246,14 @@ def test_what_went_wrong_is_found_from_the_ui_alone(
     assert "no scheme file at data/schemes/absent.toml" in tab.text()
     assert "press Retry" in tab.text()
     tab.screenshot(screenshots / "failure.png", whole=False)
+
+
+def test_the_ui_has_no_pages_that_load_a_tracker(port: str, tab: chromium.Tab) -> None:
+    """Prefect's newer pages do, before anybody has logged in; the older ones invite to them where they are served."""
+    home = f"http://{up.HOST}:{port}"
+    tab.visit(f"{home}/dashboard", until="Flow Runs")
+    assert "V2" not in tab.text()
+    assert ask(port, "/ui-settings").count('"v2"') == 0
 
 
 def test_nothing_was_fetched_from_elsewhere(port: str, tab: chromium.Tab) -> None:

@@ -196,7 +196,11 @@ def test_a_round_is_shown_in_tables_and_pages(
     shown: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     asked: list[Any] = []
-    found = pieces()
+    rows = [
+        {"attribute": "side", "quantity": "mean", "estimate": "refused", "interval": ""},
+        {"attribute": "side", "quantity": "share of<br>left", "estimate": "41 %", "interval": "37 to 45"},
+    ]
+    found = pieces(estimates=rows)
     monkeypatch.setattr(publish.pages, "pieces", lambda *which: asked.append(which) or found)
     assert publish.show(run) is found
     assert asked == [(run.plan.warehouse, run.plan.run_id)]
@@ -205,7 +209,8 @@ def test_a_round_is_shown_in_tables_and_pages(
             "kind": "table",
             "table": found.estimates,
             "key": "consumer-expenditure-estimates",
-            "description": "Round 2026-11-20: 2 estimates with their intervals",
+            "description": "Round 2026-11-20: 2 estimates with their intervals. Refused: 1; "
+            "the reasons are on the attributes' pages",
         },
         {
             "kind": "table",
@@ -218,9 +223,9 @@ def test_a_round_is_shown_in_tables_and_pages(
                 "kind": "markdown",
                 "markdown": f"## {name.capitalize()}",
                 "key": f"consumer-expenditure-{name}",
-                "description": f"Round 2026-11-20: {name}",
+                "description": f"Round 2026-11-20: {name}{first}",
             }
-            for name in ("height", "side")
+            for name, first in (("height", ""), ("side", "; share of left 41 %, interval 37 to 45"))
         ),
     ]
     shown.clear()
