@@ -1,14 +1,14 @@
-"""Local differential privacy, from one person's record to honest estimates.  Start with `pipeline.py`.
+"""Local differential privacy, from one respondent's record to estimates with their uncertainty.  Start with `pipeline.py`.
 
 Modules:
     __main__: the entry point of the command `ldpflow`
     _lazy: exports of packages, imported on first use
     _random: sources of randomness, always passed as an argument
-    audit/: privacy audits: exact loss by enumeration, and attacks on the client's own code
+    audit/: privacy audits: exact loss by enumeration, and attacks on the client's code
     cli/: the command line `ldpflow`
     client: the client half: one record to one report
-    collector/: the HTTP service that hands out schemes and takes reports
-    conformance/: cases that clients in any language are tried on
+    collector/: the HTTP service that serves schemes and receives reports
+    conformance/: test cases for clients in any language
     errors: the exceptions of dpcore, the range checks that raise them, and the extras of an installation
     estimation/: estimates with uncertainty from aggregates
     functionals/: functionals of a density or a joint distribution, with their influence functions
@@ -17,9 +17,9 @@ Modules:
     pipeline: the whole protocol on one page: privatize, aggregate, simulate, estimate, run
     populations/: simulated populations with known distributions, and readers of record files
     privacy/: budgets, ledgers, memoization, odds, and amplification by shuffling
-    protocol/: what clients and aggregator agree on and exchange: schemes, reports, aggregates
+    protocol/: the agreement and the messages of clients and aggregator: schemes, reports, aggregates
     results/: tables, warehouse, checks, charts and pages of landed rounds
-    rounds/: the steps of a round on a folder, and what surrounds rounds
+    rounds/: the steps of a round on a folder, planning and maintenance
     wire/: serialization: reports, aggregates, bundles and ledgers as bytes and files
 """
 
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version  # of what is installed, a checkout's included
+        from importlib.metadata import version  # of the installation, also of a checkout
 
         return version("ldpflow")
     if name not in _EXPORTS:

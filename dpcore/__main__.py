@@ -1,4 +1,4 @@
-"""The command `ldpflow`: the command line or, where this installation lacks a package, one line that names the extra."""
+"""The command `ldpflow`: the command line or, if a package is not installed, one line that names the extra to install."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dpcore.errors import installation
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Run the command line; exit with 1 and one line where a package is missing."""
+    """Run the command line; exit with 1 and one line if a package is missing."""
     try:
         from dpcore.cli import main as command_line
 

@@ -1,4 +1,4 @@
-"""Exports of a package that are imported on first use, so that a command loads only what it calls (PEP 562)."""
+"""Exports of a package that are imported on first use, so that a command loads only what it needs (PEP 562)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 def lazy(package: str, exports: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], Any], list[str]]:
-    """Return the function `__getattr__` of a package, and its names for `__all__`.
+    """Return a package's function `__getattr__` and its names for `__all__`.
 
-    exports: module inside the package -> its names.  No name may be that of a module of the package, which would hide it.
+    exports: module inside the package -> its names.  A name must not equal a module's name, because the module would hide it.
     """
     modules = {name: module for module, exported in exports.items() for name in exported}
     names = sorted(modules)

@@ -1,11 +1,11 @@
-"""Where randomness comes from: an argument, never a module's state.
+"""Sources of randomness, which are always arguments and never the state of a module.
 
-Three sources only.  `secure()` is the operating system's, stretched by a cipher in bulk, and is what clients use.
-`seeded(seed)` is reproducible and is for simulation and tests.  `keyed(key)` is a keyed stream for memoization (SHA-256 in
-counter mode): the same key and label give the same words for life.
+There are three sources.  Clients use `secure()`, the operating system's randomness, expanded by a cipher in bulk.
+`seeded(seed)` is reproducible, for simulation and tests.  `keyed(key)` is a keyed stream for memoization (SHA-256 in counter
+mode): the same key and labels always give the same words.
 
-A mechanism's client half draws whole 32-bit words and compares integers; it never sees a float.  Simulation may ask a
-source for a numpy generator.
+The client half of a mechanism draws 32-bit words and compares integers, without floating point.  Simulations may use a
+source's numpy generator.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from functools import cache
 import numpy as np
 
 WORD = 1 << 32
-LARGEST = 1 << 62  # bound of whole numbers that are drawn
-_CHUNK = 1 << 15  # words divided at a time: they stay in a core's cache
-_MANY = 1 << 12  # words that the operating system takes longer for than a cipher does
+LARGEST = 1 << 62  # largest bound of drawn integers
+_CHUNK = 1 << 15  # words divided at a time, so that they fit into a core's cache
+_MANY = 1 << 12  # number of words from which on a cipher is faster than the operating system
 _KEY_BYTES = 32
 
 
@@ -51,7 +51,7 @@ class Source(ABC):
             raise ValueError(f"bound must lie in 1..2^62, got {bound}")
         values = np.empty(count, dtype=np.int64)
         missing = np.arange(count)
-        while missing.size:  # two words each, drawn again where they lie beyond the last multiple of the bound
+        while missing.size:  # two words each, drawn again if above the last multiple of the bound
             pairs = self.words(2 * missing.size).astype(np.uint64).reshape(-1, 2)
             drawn = pairs[:, 0] << np.uint64(32) | pairs[:, 1]
             values[missing] = (drawn % np.uint64(bound)).astype(np.int64)
@@ -59,11 +59,10 @@ class Source(ABC):
         return values
 
     def residues(self, bound: int, count: int) -> np.ndarray:
-        """Return what `below` does for a bound of at most 2^32, as uint32; not to be written to.
+        """Return `count` uniform integers in [0, bound) for a bound of at most 2^32, as read-only uint32.
 
-        A word r is rejected when r >= 2^32 - (2^32 mod bound) and taken modulo bound otherwise, so that every value has
-        the same number of words (Knuth's rejection).  Rejected ones are drawn again when all
-        others have been drawn.
+        A word r is rejected if r >= 2^32 - (2^32 mod bound), and otherwise reduced modulo bound, so every value has the same
+        number of words (Knuth's rejection).  Rejected words are replaced after all others have been drawn.
         """
         if not 1 <= bound <= WORD:
             raise ValueError(f"bound must lie in 1..2^32, got {bound}")
@@ -113,8 +112,8 @@ class _Seeded(Source):
         self._generator = np.random.Generator(np.random.SFC64(sequence))
 
     def words(self, count: int) -> np.ndarray:
-        # Those of integers(0, 2^32, count, dtype=uint32), in less than half the time: it takes a 64-bit draw for two words, the
-        # low half first, and keeps the other half of an odd one's for the next call.
+        # Equal to integers(0, 2^32, count, dtype=uint32), in less than half the time.  A 64-bit draw gives two words, the low
+        # half first; the other half of an odd count is kept for the next call.
         bits = self._generator.bit_generator
         before = bits.state
         has_half = before["has_uint32"]
@@ -130,7 +129,7 @@ class _Seeded(Source):
         return self._generator
 
     def spawn(self, *key: int) -> Source:
-        # Not SeedSequence.spawn, which counts its children: the child is named by its key alone.
+        # SeedSequence.spawn counts its children; here a child depends on its key only.
         sequence = self._sequence
         return _Seeded(np.random.SeedSequence(sequence.entropy, spawn_key=(*sequence.spawn_key, *key)))
 
@@ -162,9 +161,9 @@ class _Keyed(Source):
 
 @cache
 def _expander() -> Callable[[bytes, int], np.ndarray] | None:
-    """What makes so many bytes, (n,) uint8, of a 256-bit key that is used once: AES in counter mode.
+    """Return a function that expands a 256-bit key, used once, into (n,) uint8: AES in counter mode.
 
-    None where it is not installed: a client needs numpy alone, and never asks for many words.
+    None if `cryptography` is not installed: a client needs only numpy, and never draws many words.
     """
     try:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -174,7 +173,7 @@ def _expander() -> Callable[[bytes, int], np.ndarray] | None:
 
     def expanded(key: bytes, size: int) -> np.ndarray:
         encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
-        stream = np.empty(size + len(key), dtype=np.uint8)  # the cipher wants room for one more block
+        stream = np.empty(size + len(key), dtype=np.uint8)  # the cipher needs space for one more block
         for first in range(0, size, len(zeros)):
             encryptor.update_into(zeros[: size - first], stream[first:].data)
         return stream[:size]
@@ -183,10 +182,10 @@ def _expander() -> Callable[[bytes, int], np.ndarray] | None:
 
 
 def secure() -> Source:
-    """Return the operating system's randomness: what every real client uses.
+    """Return the operating system's randomness, which every real client uses.
 
-    Many words at once are AES-256 in counter mode under a key that the operating system gives for this one call.  Nothing
-    is kept between calls, so that neither a thread nor a forked process can meet the words of another.
+    A large draw is AES-256 in counter mode, under a key that the operating system generates for this call.  There is no state
+    between calls, so threads and forked processes cannot draw the same words.
     """
     return _Secure()
 
@@ -197,9 +196,9 @@ def seeded(seed: int | Sequence[int]) -> Source:
 
 
 def keyed(key: bytes, *labels: str) -> Source:
-    """Return the stream that belongs to a secret key (at least 16 bytes) and a sequence of labels.
+    """Return the stream of a secret key (at least 16 bytes) and a sequence of labels.
 
-    Labels are length-prefixed, so that ("ab", "c") and ("a", "bc") differ.
+    Labels are length-prefixed, so ("ab", "c") and ("a", "bc") differ.
     """
     if len(key) < 16:
         raise ValueError(f"a key must hold at least 16 bytes, got {len(key)}")

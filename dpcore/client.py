@@ -1,8 +1,8 @@
 """The client: turns one record into one report, on the client's own machine.
 
-The value is mapped to an input cell (public, deterministic), the cost is charged, the mechanism draws integers from the given
-source, and only those leave.  With a token, what must be fixed for life and known to both sides is a public hash of it
-(`tokens`).  With a secret, answers are memoized (`privacy.memoization`).
+It maps the value to an input cell (public, deterministic), charges the cost, and draws integers with the mechanism; only these
+integers leave the machine.  With a token, level and unit are a public hash of it, permanent and known to both sides (`tokens`).
+With a secret, answers are memoized (`privacy.memoization`).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from dpcore.protocol.scheme import Scheme
 class Client:
     """One participant under one scheme.
 
-    random: where words come from, in this order: four for the report's id, the unit where it is drawn, then each attribute's
-    level and noise.  token: what `dpcore.protocol.tokens.token_of` makes of a secret, or any text that the collector gave out.
-    secret: at least 16 bytes, kept for life in place of a token, which is made of it; `random` then draws ids only, and what is
-    asked again gets the same answer.  ledger: what every report is charged to before it is drawn.
+    random: source of the words, in this order: four for the report's id, the unit if it is drawn, then level and noise of each
+    attribute.  token: the result of `dpcore.protocol.tokens.token_of` for a secret, or any text issued by the collector.
+    secret: at least 16 bytes, permanent; replaces the token, which is derived from it.  `random` then draws ids only, and a
+    repeated question gets the same answer.  ledger: every report is charged to it before it is drawn.
 
-    Without a secret every call of `report` spends `scheme.epsilon`, whatever was sent before; with one, each new state of an
-    attribute spends its epsilon once.
+    Without a secret, every call of `report` spends `scheme.epsilon`, whatever was sent before.  With a secret, each new state
+    of an attribute spends its epsilon once.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Client:
     ) -> None:
         scheme.check_asked()
         if token is not None and secret is not None:
-            raise TypeError("give a token or the secret it is made of, not both")
+            raise TypeError("pass a token or a secret, not both; a token is derived from a secret")
         self._scheme = scheme
         self._random = random
         self._memory = None if secret is None else Memory(secret, scheme.digest)
@@ -57,10 +57,10 @@ class Client:
     def report(self, record: Mapping[str, Any], round_: str = "") -> Report:
         """Return the report of one record: a mapping from columns (or attribute names) to values.
 
-        round_: the round it is sent for, '' for whichever counts it.
+        round_: the round that the report is for, '' for any round.
 
-        Raises InvalidRecord where a value is missing or not allowed, BudgetExceeded where the ledger has not enough left;
-        nothing has been drawn then.
+        Raises InvalidRecord if a value is missing or not allowed, and BudgetExceeded if the ledger's rest is too small; nothing
+        is drawn in either case.
         """
         cells = self._scheme.encode(record)
         if any(len(column) != 1 for column in cells.values()):
@@ -81,7 +81,7 @@ class Client:
         return Report(self._scheme.digest, answers, tokens.to_text(own_name), self._token, round_)
 
     def _charges(self, cells: Mapping[str, np.ndarray], fixed: Mapping[str, int] | None) -> list[Charge]:
-        """What a report costs: its attributes' budgets, or the dearest unit's where the unit is yet to be drawn."""
+        """Return the cost of a report: its attributes' budgets, or the largest per-unit loss if the unit is not drawn yet."""
         if fixed is None and self._scheme.reporting == "one":
             return [Charge(attribute="", cost=self._scheme.budget, delta=self._scheme.delta)]
         charges = []

@@ -1,15 +1,14 @@
-"""Everything dpcore raises on purpose, one tree; the checks of ranges that raise it; and the extras that bring what an
-installation lacks.
+"""The exceptions of dpcore, the range checks that raise them, and the extras of an installation.
 
-DPCoreError ── SchemeError ── SchemeMismatch, CalibrationError      (ours: the agreement is wrong)
-            ├─ InvalidRecord, InvalidReport ── RefusedReport        (theirs: a record or bytes we cannot accept)
-            ├─ BudgetExceeded                                       (a client asked for more than was promised)
-            ├─ NotEstimable ── EmptyWindow, TooFewClients           (too few reports to say anything)
-            ├─ WarehouseError ── MigrationError, AlreadyLanded      (the round is another run's)
-            └─ StoreError                                         (a collector cannot keep what it is sent)
+DPCoreError ── SchemeError ── SchemeMismatch, CalibrationError      (the scheme is invalid)
+            ├─ InvalidRecord, InvalidReport ── RefusedReport        (a record or a report is invalid)
+            ├─ BudgetExceeded                                       (a charge exceeds a client's budget)
+            ├─ NotEstimable ── EmptyWindow, TooFewClients           (too few reports for an estimate)
+            ├─ WarehouseError ── MigrationError, AlreadyLanded      (the warehouse, or the round has another run)
+            └─ StoreError                                           (a collector cannot store reports)
 
-Rule: a message says what was expected, what came and what to do, on one line, and never shows a record, a key or
-a raw coefficient.  Parameters may be shown.
+Rule: a message states what was expected, what was received and what to do, on one line.  It never shows a record, a key or a
+raw coefficient; it may show parameters.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from numbers import Integral
 
 _NUMBER = re.compile(r"[-+]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][-+]?\d{1,2})?|[-+]?\d{1,40}/\d{1,40}", re.ASCII)
 
-EXTRAS = {  # module -> the extra that brings it, as pyproject.toml lists them
+EXTRAS = {  # module -> the extra that installs it, as in pyproject.toml
     **dict.fromkeys(("cryptography", "fsspec", "pandas", "pyarrow", "pydantic", "pywt"), "estimate"),
     **dict.fromkeys(("rich", "scipy", "typer", "upath"), "estimate"),
     **dict.fromkeys(("asyncpg", "duckdb", "jinja2", "markupsafe", "sqlalchemy"), "warehouse"),
@@ -31,27 +30,27 @@ EXTRAS = {  # module -> the extra that brings it, as pyproject.toml lists them
     "distributed": "dask",
     "numba": "compiled",
 }
-_APART = {"compiled", "dask", "survey"}  # extras that `all` does not bring
+_NOT_IN_ALL = {"compiled", "dask", "survey"}  # extras that `all` does not install
 
 
 class DPCoreError(Exception):
-    """Any error a caller of dpcore can provoke."""
+    """Any error that a caller of dpcore can cause."""
 
 
 class SchemeError(DPCoreError):
-    """The scheme says something that cannot be carried out."""
+    """A scheme, option or parameter is invalid."""
 
 
 class SchemeMismatch(SchemeError):
-    """Two sides hold different schemes: their digests differ."""
+    """Two sides use different schemes: their digests differ."""
 
 
 class CalibrationError(SchemeError):
-    """The stated noise or weights would not keep the stated epsilon."""
+    """The stated noise or weights would exceed the stated epsilon."""
 
 
 class InvalidRecord(DPCoreError):
-    """A record the scheme does not allow; the message names the column and the position, never the value."""
+    """A record that the scheme does not allow; the message names the column and the position, never the value."""
 
 
 class InvalidReport(DPCoreError):
@@ -59,7 +58,7 @@ class InvalidReport(DPCoreError):
 
 
 class RefusedReport(InvalidReport):
-    """A single report that is not taken; `reason` is one of `dpcore.wire.REASONS`, and nothing of the report is shown."""
+    """A single refused report; `reason` is one of `dpcore.wire.REASONS`, and the message does not quote the report."""
 
     def __init__(self, reason: str, expected: str) -> None:
         super().__init__(f"{reason}: {expected}")
@@ -67,19 +66,19 @@ class RefusedReport(InvalidReport):
 
 
 class BudgetExceeded(DPCoreError):
-    """A charge that would take a client beyond its budget."""
+    """A charge that would exceed a client's budget."""
 
 
 class NotEstimable(DPCoreError):
-    """Too few reports for the estimate that was asked for."""
+    """Too few reports for the requested estimate."""
 
 
 class EmptyWindow(NotEstimable):
-    """No level is both fine enough for the bias and coarse enough for the noise that a theorem allows."""
+    """No level satisfies both a theorem's bound on the bias and its bound on the noise."""
 
 
 class TooFewClients(NotEstimable):
-    """Fewer clients than a round was told to wait for; nothing has landed and the reports are kept."""
+    """Fewer clients than the round's minimum; nothing has landed and the reports remain."""
 
 
 class WarehouseError(DPCoreError):
@@ -91,23 +90,25 @@ class MigrationError(WarehouseError):
 
 
 class AlreadyLanded(WarehouseError):
-    """Another run stands for the round, and nothing has changed there; what people were asked by then is charged."""
+    """The round already has another landed run, which is unchanged; the privacy spent in this run is still recorded."""
 
 
 class StoreError(DPCoreError):
-    """A collector's store cannot be read or written; what was to be kept was not, and what was kept stands."""
+    """A collector's store cannot be read or written; new reports were not stored, and stored reports remain."""
 
 
 def installation(module: str) -> str | None:
-    """Return how to install what a missing module is of, None where no extra brings it."""
+    """Return how to install the package of a missing module; None if no extra installs it."""
     extra = EXTRAS.get(module.partition(".")[0])
     if extra is None:
         return None
-    return f"run `pip install 'ldpflow[{extra}]'`" + ("" if extra in _APART else ", or 'ldpflow[all]' for all commands")
+    return f"run `pip install 'ldpflow[{extra}]'`" + (
+        "" if extra in _NOT_IN_ALL else ", or 'ldpflow[all]' for all commands"
+    )
 
 
 def exact(**named: object) -> Fraction:
-    """Return the one named value as an exact fraction; a number or the text of one, below 10^140 and not infinite."""
+    """Return the one named value, a finite number below 10^140 or its text, as an exact fraction."""
     ((name, value),) = named.items()
     if isinstance(value, Fraction):
         return value
@@ -125,23 +126,23 @@ def exact(**named: object) -> Fraction:
 
 
 def check_positive(**named: float | Fraction) -> None:
-    """Refuse any value that is not a finite number above zero."""
+    """Raise SchemeError for a value that is not a finite number above zero."""
     for name, value in named.items():
         if not 0 < value < float("inf"):
             raise SchemeError(f"{name} must be a finite number above 0, got {value}")
 
 
 def check_within(low: float, high: float, **named: float | Fraction) -> None:
-    """Refuse any value outside the closed interval [low, high]."""
+    """Raise SchemeError for a value outside the closed interval [low, high]."""
     for name, value in named.items():
         if not low <= value <= high:
             raise SchemeError(f"{name} must lie between {low} and {high}, got {value}")
 
 
 def check_bend(lower: float | Fraction, upper: float | Fraction, **named: float | Fraction) -> None:
-    """Refuse bounds on the root of int f''^2 that no density of values in [lower, upper] comes near, such as of another unit.
+    """Raise SchemeError for implausible bounds on the root of int f''^2 over [lower, upper], such as bounds in another unit.
 
-    A line bent by a hundredth of the uniform density is not told from straight; a bump of a thousandth of the range has 10^7.
+    A curvature of a hundredth of the uniform density is indistinguishable from a line; a bump of width 0.001 has about 10^7.
     """
     check_positive(**named)
     unit = float(upper - lower) ** 2.5
@@ -149,14 +150,14 @@ def check_bend(lower: float | Fraction, upper: float | Fraction, **named: float 
 
 
 def check_whole(low: int, high: int, **named: object) -> None:
-    """Refuse any value that is not a whole number in the closed interval [low, high]."""
+    """Raise SchemeError for a value that is not a whole number in the closed interval [low, high]."""
     for name, value in named.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
             raise SchemeError(f"{name} must be a whole number between {low} and {high}, got {value}")
 
 
 def check_one_of(choices: tuple[str, ...] | list[str], **named: object) -> None:
-    """Refuse any value that is not one of the choices."""
+    """Raise SchemeError for a value that is not one of the choices."""
     for name, value in named.items():
         if value not in choices:
             accepted = ", ".join(repr(choice) for choice in choices)
