@@ -136,7 +136,9 @@ def test_gaussian_noise_says_the_chance_that_it_leaves() -> None:
 
 
 def test_a_team_has_a_language_of_its_own(tmp_path: Path) -> None:
-    texts = files_of("en").replace('code = "en"', 'code = "fr"').replace("Of two answers", "De deux réponses")
+    texts = (
+        files_of("en").replace('code = "en"', 'code = "fr"').replace("Anyone who sees your report", "De deux réponses")
+    )
     (tmp_path / "fr.toml").write_text(texts, "utf-8")
     assert told(EVERY, str(tmp_path / "fr.toml")).questions["unary_encoding"].sentence.startswith("De deux réponses")
 
@@ -144,7 +146,11 @@ def test_a_team_has_a_language_of_its_own(tmp_path: Path) -> None:
 def test_texts_that_lack_something_are_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for old, new, says in [
         ('code = "en"', "", ": code is missing"),
-        ("{worst} times of 100 at most, where", "73 times of 100 at most, where", ": sentence.all is"),
+        (
+            "two sets of answers is yours correctly at most {worst}",
+            "two sets of answers is yours correctly at most 73",
+            ": sentence.all is",
+        ),
         ("[paragraph]", "[paragraphs]", ": paragraph is"),
         ('code = "en"', 'code = "<b>"', "language tag"),
         ("[numbers]", "[numbers", "as TOML"),
@@ -170,4 +176,6 @@ def test_what_is_sent_in_clear_is_said_to_be_left_out() -> None:
     region = '[labels.home_region]\ncategories = ["north", "south"]\n'
     told_of = told(EVERY + region, "en").all
     for text in (told_of.sentence, told_of.paragraph):
-        assert text.endswith("What is sent in clear (home region) is not in this: whoever sees it knows it.")
+        assert text.endswith(
+            "These figures do not cover what is sent unprotected (home region): anyone who sees the report can read it."
+        )
