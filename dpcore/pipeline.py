@@ -2,8 +2,8 @@
 
     record --privatize--> ReportBatch --aggregate--> Aggregate --estimate--> Estimate
 
-Everything here is plain Python on arrays: no files, no database, no scheduler.  People come in blocks of 65,536, and
-`privatize` stands in `protocol.records.privatization`, since whoever only asks them estimates nothing.
+This module works on arrays only: no files, no database, no scheduler.  Respondents come in blocks of 65,536.  `privatize` is in
+`protocol.records.privatization`, because a program that only collects reports does not estimate.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ Estimate = DensityEstimate | FrequencyEstimate
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GroupEstimates(OfGroup):
-    """What was found of an attribute within one category of another, or of a label.
+    """Estimates of an attribute within one category of another attribute or of a label.
 
-    estimate: None where the group is too small, for the reason that every functional then has.
+    estimate: None if the group is too small; every functional then has the reason.
     """
 
     attribute: str
@@ -65,14 +65,14 @@ class GroupEstimates(OfGroup):
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """What one round found: the aggregate, an estimate of each attribute, and their functionals.
+    """The results of one round: the aggregate, an estimate of each attribute, and their functionals.
 
-    unavailable: attribute -> why no estimate could be made of it.  groups: of each declared pair, then of each label, in the
-    categories' order.  withheld: the pairs of which a group has so few reports that their sums are nobody's to see.
-    labelled: (attribute, group) of labels -> its own sums, where they may be seen.  margins, weights: of the population, where
-    its totals by label are known.  joints: of pairs whose reports have a law of their own, in the scheme's order.
-    assumed: the functionals once more, of attributes of which something is assumed, and whether reports contradict it.
-    any_law: and of those whose scheme asks for intervals that hold whatever the law.
+    unavailable: attribute -> the reason why there is no estimate.  groups: estimates for each declared pair, then for each
+    label, in the order of categories.  withheld: pairs with a group of too few reports, whose sums are not shown.
+    labelled: (attribute, group) of labels -> the group's aggregate, if it may be shown.  margins, weights: known totals of the
+    population by label, and the weights computed from them. joints: estimates of pairs with joint counts, in the scheme's
+    order. assumed: functionals under a declared assumption, with the test of that assumption, by attribute. any_law:
+    functionals with distribution-free intervals, for attributes whose scheme requests them.
     """
 
     aggregate: Aggregate
@@ -96,7 +96,7 @@ def aggregate(scheme: Scheme, *batches: ReportBatch) -> Aggregate:
 
 
 def aggregate_parts(scheme: Scheme, parts: Iterable[ReportBatch]) -> Aggregate:
-    """Return the aggregate of one batch that comes in parts, in order; no more than one part is held."""
+    """Return the aggregate of one batch that arrives in parts, in order; only one part is in memory at a time."""
     total, first = Aggregate.zero(scheme), 0
     for part in parts:
         total = total.add(part, first)
@@ -112,9 +112,9 @@ def collect(
     workers: int = 2,
     progress: Callable[[int], None] | None = None,
 ) -> Aggregate:
-    """Return the aggregate of so many people's reports, block by block in a few threads.
+    """Return the aggregate of the reports of `clients` respondents, block by block in `workers` threads.
 
-    progress: called with the number of clients done.
+    progress: called with the number of finished clients.
     """
     sizes = block_sizes(clients)
 
@@ -132,29 +132,30 @@ def collect(
 
 
 def simulate(scheme: Scheme, people: Any, random: Source, clients: int | None = None) -> Aggregate:
-    """Return an aggregate drawn from the exact law of `aggregate(privatize(people))`.
+    """Return an aggregate drawn from the exact distribution of `aggregate(privatize(people))`.
 
-    people: a mapping or DataFrame of records, or a population, whose cell probabilities make 10^9 clients cost what 10^5 do.
-    Where the scheme has pairs without groups (`pairs` but not `grouped`) reports are made, 65,536 at a time, and cost what they
-    cost.  Else none is made, and there are no marginals, whose joint law with the statistics cannot be drawn without.
-    clients: how many of a population (default: the scheme's number).  Raises SchemeError unless `reporting = "all"`.
+    people: a mapping or DataFrame of records, or a population with cell probabilities, for which 10^9 clients take as long as
+    10^5.  If the scheme has pairs without groups (`pairs` but not `grouped`), reports are generated, 65,536 at a time.
+    Otherwise no reports are generated, and there are no marginals, because their joint distribution with the statistics needs
+    reports. clients: number of clients for a population (default: the scheme's).  Raises SchemeError unless `reporting =
+    "all"`.
     """
-    if getattr(people, "is_dependent", False):  # the exact law given the records, as attributes are not independent
+    if getattr(people, "is_dependent", False):  # draws records first, because the attributes are dependent
         people = people.records(clients or scheme.clients, random)
     if scheme.pairs == scheme.grouped or scheme.reporting != "all":
         return simulation.simulate(scheme, people, random, clients)
     if hasattr(people, "records_block"):
         return collect(scheme, people, clients or scheme.clients, random)
     if hasattr(people, "cell_probabilities"):
-        raise SchemeError("joint counts are drawn of people who have all attributes; give a population or records")
+        raise SchemeError("joint counts need respondents with all attributes; pass a population or records")
     return collect(scheme, Table(people), len(Table(people)), random)
 
 
 def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None = None, given: str | None = None) -> Any:
     """Return the estimate of an attribute: a DensityEstimate or a FrequencyEstimate.
 
-    estimator: the scheme's own where None.  given: a categorical attribute the scheme pairs it with, or a label; then
-    {category: estimate}.  Raises NotEstimable where there are too few reports.
+    estimator: None for the scheme's estimator.  given: a categorical attribute that the scheme pairs with it, or a label; the
+    result is then {category: estimate}.  Raises NotEstimable if there are too few reports.
     """
     if attribute not in aggregate.scheme.attributes:
         raise SchemeError(f"the scheme has no attribute {attribute!r}; it has {', '.join(aggregate.scheme.attributes)}")
@@ -167,8 +168,8 @@ def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None =
         }
     if given is not None and (attribute, given) in set(aggregate.scheme.pairs) - set(aggregate.scheme.grouped):
         raise SchemeError(
-            f"{attribute} given {given} has no groups, which are of a density that everybody gives, within a question by "
-            "randomized_response; what is kept of the two is their joint counts"
+            f"{attribute} given {given}: there are no groups, because they need a density that every client reports and a "
+            "randomized_response question; use the joint counts of the pair"
         )
     chosen = estimator or named(aggregate.scheme.attributes[attribute])
     plain = chosen.estimate(aggregate, attribute, given)
@@ -182,11 +183,11 @@ def estimate(aggregate: Aggregate, attribute: str, estimator: Estimator | None =
 
 
 def joint(aggregate: Aggregate, first: str, second: str) -> JointEstimate:
-    """Return the estimate of two attributes together, which the scheme pairs, or of two columns that it asks together.
+    """Return the joint estimate of two attributes of a pair, or of the two columns of a joint attribute.
 
-    Raises SchemeError where it does not, NotEstimable where there are too few reports of either.
+    Raises SchemeError if the scheme has neither, NotEstimable if there are too few reports.
     """
-    from dpcore.estimation.joint.joint_estimate import asked_together, paired  # with scipy, which few rounds need
+    from dpcore.estimation.joint.joint_estimate import asked_together, paired  # imports scipy, which is slow
 
     for name, attribute in aggregate.scheme.attributes.items():
         if attribute.of and sorted(attribute.of) == sorted((first, second)):
@@ -199,10 +200,10 @@ def estimate_all(
 ) -> Round:
     """Return every attribute's estimate and functionals; an attribute with too few reports is named in `unavailable`.
 
-    Atoms at a bound are functionals that need not be asked for.
-    fewest: reports below which a group is refused, and withheld with it the other groups of its pair, or those of its label,
-    that would tell it.  margins: known totals of the population by label, by which everything is estimated once more, weighted.
-    hide_labels: why nothing by label may be shown, where that is so.
+    Point masses at a bound are always among the functionals.
+    fewest: groups with fewer reports are refused, together with other groups of the pair or label that would reveal them by
+    subtraction.  margins: known totals of the population by label, for additional weighted estimates.  hide_labels: the reason
+    why no results by label may be shown, if there is one.
     """
     estimates: dict[str, Estimate] = {}
     functionals: dict[str, tuple[FunctionalEstimate, ...]] = {}
@@ -228,29 +229,33 @@ def estimate_all(
     seen = [] if hide_labels else disclosure_control.seen(aggregate, cells, fewest)
     alone = {group: aggregate.within(cells[group]) for group in dict.fromkeys(group for _, group in seen)}
     labelled = {(name, group): alone[group] for name, group in seen}
-    why = hide_labels or f"fewer than {fewest:,} reports are of this group, or would be told by it (min_clients)"
-    estimated += [group for name in estimates for group in _label_groups(aggregate, name, labelled, why)]
-    held, weights = aggregate.labelled, None
-    if margins is not None and held is not None and not hide_labels:
+    reason = (
+        hide_labels or f"fewer than {fewest:,} reports are in this group, or it would reveal such a group (min_clients)"
+    )
+    estimated += [group for name in estimates for group in _label_groups(aggregate, name, labelled, reason)]
+    by_label, weights = aggregate.labelled, None
+    if margins is not None and by_label is not None and not hide_labels:
         try:
-            weights = rake(held.n, margins)
+            weights = rake(by_label.n, margins)
         except NotEstimable as error:
             whole = Group(WEIGHTED, ",".join(margins.labels))
-            estimated += [_found(aggregate.scheme.attributes[name], whole, None, str(error)) for name in estimates]
+            estimated += [
+                _group_estimates(aggregate.scheme.attributes[name], whole, None, str(error)) for name in estimates
+            ]
         else:
             estimated += [_weighted(aggregate, name, margins, weights, labelled, fewest) for name in estimates]
     joints: tuple[PairEstimates, ...] = ()
     if aggregate.scheme.pairs or any(attribute.of for attribute in aggregate.scheme.attributes.values()):
-        from dpcore.estimation.joint.pair_estimates import pair_estimates  # with scipy, which few rounds need
+        from dpcore.estimation.joint.pair_estimates import pair_estimates  # imports scipy, which is slow
 
         joints = pair_estimates(aggregate, estimates, unavailable, fewest)
-    groups_found = tuple(estimated)
-    parts = (aggregate, estimates, functionals, unavailable, groups_found, withheld, labelled, margins, weights, joints)
+    by_group = tuple(estimated)
+    parts = (aggregate, estimates, functionals, unavailable, by_group, withheld, labelled, margins, weights, joints)
     return Round(*parts, assumed, any_law)
 
 
 def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterator[GroupEstimates]:
-    """Estimates of an attribute within each category of another; the categories too rare to tell are refused."""
+    """Yield estimates of an attribute within each category of another; categories with too few reports are refused."""
     attribute = aggregate.scheme.attributes[name]
     reports = groups.reports_by_category(aggregate, other)
     is_withheld = groups.is_withheld(aggregate, other, fewest)
@@ -261,12 +266,12 @@ def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterato
     for category, sample in groups.groups(aggregate, name, other).items():
         one = by_category.get(category) if reports[category] >= fewest else None
         smallest = min(n for n in reports.values() if n) if is_withheld else reports[category]
-        why = groups.refusal(sample, smallest, fewest) if one is None else ""
-        yield _found(attribute, Group(other, category), one, why)
+        reason = groups.refusal(sample, smallest, fewest) if one is None else ""
+        yield _group_estimates(attribute, Group(other, category), one, reason)
 
 
 def _cells(scheme: Scheme) -> dict[Group, np.ndarray]:
-    """The cells of each category of each label."""
+    """Return the cells of each category of each label."""
     return {
         Group(name, one): members(scheme, name, one)
         for name, label in scheme.labels.items()
@@ -277,18 +282,18 @@ def _cells(scheme: Scheme) -> dict[Group, np.ndarray]:
 def _label_groups(
     aggregate: Aggregate, name: str, seen: Mapping[tuple[str, Group], Aggregate], hidden: str
 ) -> Iterator[GroupEstimates]:
-    """Estimates of an attribute within each category of each label; hidden: why those that may not be seen are refused."""
-    attribute, held = aggregate.scheme.attributes[name], aggregate.labelled
+    """Yield estimates of an attribute within each category of each label; hidden: the reason for groups that are not shown."""
+    attribute, by_label = aggregate.scheme.attributes[name], aggregate.labelled
     for group, cells in _cells(aggregate.scheme).items():
-        one, why = None, hidden
+        one, reason = None, hidden
         if (name, group) in seen:
             try:
                 one = replace(estimate(seen[name, group], name), group=group)
             except NotEstimable as error:
-                why = str(error)
-        elif held is not None and not held.n[cells].any():
-            why = "no report is of this group"
-        yield _found(attribute, group, one, why)
+                reason = str(error)
+        elif by_label is not None and not by_label.n[cells].any():
+            reason = "this group has no reports"
+        yield _group_estimates(attribute, group, one, reason)
 
 
 def _weighted(
@@ -299,48 +304,52 @@ def _weighted(
     seen: Mapping[tuple[str, Group], Aggregate],
     fewest: int,
 ) -> GroupEstimates:
-    """Estimates of the population, from reports weighted by their labels; refused where the weights would tell few reports."""
-    scheme, held = aggregate.scheme, aggregate.labelled
-    assert held is not None  # as weights are of its cells
+    """Return estimates weighted to the population by labels; refused if the weights would reveal too few reports."""
+    scheme, by_label = aggregate.scheme, aggregate.labelled
+    assert by_label is not None  # the weights are for its cells
     by = ", ".join(weights.labels)
     cells = {group: mask for group, mask in _cells(scheme).items() if (name, group) in seen}
-    one, why = None, ""
-    if disclosure_control.tells(held.answered[name], weights.values, cells, fewest):
-        why = f"weights by {by} would tell what fewer than {fewest:,} reports say (min_clients); join categories"
+    one, reason = None, ""
+    if disclosure_control.is_disclosive(by_label.answered[name], weights.values, cells, fewest):
+        reason = (
+            f"weights by {by} would reveal a group of fewer than {fewest:,} reports (min_clients); merge categories"
+        )
     else:
         from dpcore.estimation.weighting.weighted_estimates import (
             estimate_weighted,
-        )  # with scipy, which few rounds need
+        )  # imports scipy, which is slow
 
         try:
             if scheme.reporting == "one":
-                rake(held.answered[name], margins)  # of those who answered this, too, every category must be there
+                rake(by_label.answered[name], margins)  # raises if those who answered this lack a category
             one = estimate_weighted(aggregate, name, weights, named(scheme.attributes[name]))
         except NotEstimable as error:
-            why = str(error)
-    return _found(scheme.attributes[name], Group(WEIGHTED, ",".join(weights.labels)), one, why)
+            reason = str(error)
+    return _group_estimates(scheme.attributes[name], Group(WEIGHTED, ",".join(weights.labels)), one, reason)
 
 
-def _found(attribute: Attribute, group: Group, one: Estimate | None, why: str) -> GroupEstimates:
-    """What was found of an attribute in a group, or why nothing was."""
-    asked = list(dict.fromkeys((*map(parse, attribute.functionals), *_atoms(one))))
-    results = tuple(refused(functional, why) if one is None else one.functional(functional) for functional in asked)
+def _group_estimates(attribute: Attribute, group: Group, one: Estimate | None, reason: str) -> GroupEstimates:
+    """Return the estimates of an attribute in a group, or the reason why there are none."""
+    requested = list(dict.fromkeys((*map(parse, attribute.functionals), *_atoms(one))))
+    results = tuple(
+        refused(functional, reason) if one is None else one.functional(functional) for functional in requested
+    )
     estimator = attribute.estimator if one is None else one.estimator
     return GroupEstimates(attribute=attribute.name, group=group, estimator=estimator, estimate=one, functionals=results)
 
 
 def _atoms(estimate: Estimate | None) -> list[Atom]:
-    """The atoms that an estimate has: nobody asked for them, and without them its density's mass is less than one."""
+    """Return the point masses of an estimate, without which its density does not integrate to one."""
     if not isinstance(estimate, DensityEstimate):
         return []
     return [Atom(end) for end, mass in zip((estimate.lower, estimate.upper), estimate.atoms, strict=True) if mass > 0]
 
 
 def run(scheme: Scheme, people: Any, random: Source, clients: int | None = None) -> Round:
-    """Return a whole round: people, reports, aggregate, estimates.
+    """Run a whole round: respondents, reports, aggregate, estimates.
 
     people: a population, or records: columns by name, or a table of pandas, polars, Arrow or DuckDB.
-    clients: how many of a population (the scheme's number).
+    clients: number of clients for a population (default: the scheme's).
     """
     if hasattr(people, "records_block"):
         return estimate_all(collect(scheme, people, clients or scheme.clients, random))

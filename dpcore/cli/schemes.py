@@ -168,7 +168,7 @@ def _show_revision(before: Scheme, after: Scheme) -> None:
     columns = [f"{scheme.name} {scheme.digest[:16]}" for scheme in (before, after)]
     table = new_table("", "attribute", "what", *columns)
     for change in revision.changes:
-        table.add_row(change.where or "(scheme)", change.what, change.before, change.after)
+        table.add_row(change.where or "(scheme)", change.field, change.before, change.after)
     if revision.changes:
         show(table)
     for line in revision.verdict:
@@ -320,7 +320,7 @@ def _show_plan(plan: Plan) -> None:
     others = new_table("published epsilons", "who", "epsilon", "delta", "noise added")
     for other in PUBLISHED:
         span = f"{other.low:g}" if other.low == other.high else f"{other.low:g} to {other.high:g}"
-        others.add_row(other.who, span, f"up to {other.delta:g}" if other.delta else "0", other.trust)
+        others.add_row(other.organization, span, f"up to {other.delta:g}" if other.delta else "0", other.trust)
     others.add_row("this attribute", f"{float(plan.epsilon):g}", f"{float(plan.delta):g}", "local")
     others.add_row(
         "all attributes of a client per round", f"{float(plan.total):g}", f"{float(plan.total_delta):g}", "local"

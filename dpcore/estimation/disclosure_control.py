@@ -31,7 +31,7 @@ def shown(
     seen = sorted((name for name in groups if sizes[name]), key=lambda name: sizes[name])
     while seen:
         rows = [*(groups[name][there] for name in seen), *(cells[there] for cells in fixed)]
-        needed = _tells(counts[there], np.array(rows, dtype=np.float64), fewest)[: len(seen)]
+        needed = _disclosive(counts[there], np.array(rows, dtype=np.float64), fewest)[: len(seen)]
         if not needed.any():
             break
         del seen[int(needed.argmax())]
@@ -60,17 +60,17 @@ def seen(aggregate: Any, cells: Mapping[Group, np.ndarray], fewest: int) -> list
     return groups
 
 
-def tells(counts: np.ndarray, weights: np.ndarray, groups: Mapping[Any, np.ndarray], fewest: int) -> bool:
+def is_disclosive(counts: np.ndarray, weights: np.ndarray, groups: Mapping[Any, np.ndarray], fewest: int) -> bool:
     """Return whether a weighted sum of all clients, published next to the total and the groups, reveals too few reports.
 
     counts, groups: as in `shown`, all of them published.  weights: (C,), of a report of each combination.
     """
     there = np.flatnonzero(counts)
     rows = [weights[there], *(cells[there] for cells in groups.values())]
-    return bool(_tells(counts[there], np.array(rows, dtype=np.float64), fewest).any())
+    return bool(_disclosive(counts[there], np.array(rows, dtype=np.float64), fewest).any())
 
 
-def _tells(counts: np.ndarray, groups: np.ndarray, fewest: int) -> np.ndarray:
+def _disclosive(counts: np.ndarray, groups: np.ndarray, fewest: int) -> np.ndarray:
     """Which of the groups, (G, C), a weighted sum of too few clients uses, (G,) bool; none if there is no such sum.
 
     counts: (C,), all above 0.  All if the program has no solution.

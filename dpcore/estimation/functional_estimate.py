@@ -18,7 +18,7 @@ ASSUMED, BIAS_AWARE = (
 )  # the kind of an interval under a stated bound, and the estimator of such rows
 DISTRIBUTION_FREE = "distribution_free"  # the kind of one valid for every distribution, and the estimator of such rows
 # Estimators whose rows repeat functionals and curves of another estimator.
-SAID = (BIAS_AWARE, DISTRIBUTION_FREE)
+REPEATED = (BIAS_AWARE, DISTRIBUTION_FREE)
 TWO_ROUNDS = "two_rounds"  # the estimator of rows that also use an earlier round's reports
 
 

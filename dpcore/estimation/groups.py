@@ -21,10 +21,10 @@ def everyone(aggregate: Any, attribute: str) -> Sample:
     return Sample(aggregate=aggregate.fingerprint, n=aggregate.reports(attribute))
 
 
-def groups(aggregate: Any, attribute: str, given: str) -> dict[str, Sample]:
+def groups(aggregate: Any, attribute: str, by: str) -> dict[str, Sample]:
     """Return category -> the sample of the group's estimate."""
-    pair = Pair.from_aggregate(aggregate, attribute, given)
-    reported = np.asarray(aggregate.statistics[given], dtype=np.float64)
+    pair = Pair.from_aggregate(aggregate, attribute, by)
+    reported = np.asarray(aggregate.statistics[by], dtype=np.float64)
     fingerprint, n = aggregate.fingerprint, aggregate.reports(attribute)
     return {
         category: Sample(aggregate=fingerprint, n=n, weights=row, reported=reported)
@@ -32,15 +32,15 @@ def groups(aggregate: Any, attribute: str, given: str) -> dict[str, Sample]:
     }
 
 
-def reports_by_category(aggregate: Any, given: str) -> dict[str, int]:
+def reports_by_category(aggregate: Any, by: str) -> dict[str, int]:
     """Return category -> number of reports that name it; respondents to one attribute of a pair also respond to the other."""
-    counts = aggregate.statistics[given].tolist()
-    return dict(zip(aggregate.scheme.attributes[given].categories, counts, strict=True))
+    counts = aggregate.statistics[by].tolist()
+    return dict(zip(aggregate.scheme.attributes[by].categories, counts, strict=True))
 
 
-def is_withheld(aggregate: Any, given: str, fewest: int) -> bool:
+def is_withheld(aggregate: Any, by: str, fewest: int) -> bool:
     """Return whether a group has reports but fewer than `fewest`: the sums of all groups would reveal its own."""
-    return any(0 < n < fewest for n in reports_by_category(aggregate, given).values())
+    return any(0 < n < fewest for n in reports_by_category(aggregate, by).values())
 
 
 def refusal(sample: Sample, reporting: int, fewest: int) -> str:

@@ -163,7 +163,7 @@ class Atom(_Linear):
         masses = dict(zip((density.lower, density.upper), getattr(density, "atoms", (0.0, 0.0)), strict=True))
         if masses.get(self.x, 0.0) > 0 or self.x not in masses:
             return self.refuses(density.lower, density.upper)
-        return f"no atom at {self.x:g} was told from a density; more reports, or an estimator with atoms (log_spline), would"
+        return f"no point mass at {self.x:g} was estimated; use more reports, or an estimator with point masses (log_spline)"
 
     def _weight(self, x: Any) -> np.ndarray:
         return (np.asarray(x) == self.x).astype(np.float64)

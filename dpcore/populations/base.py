@@ -29,11 +29,11 @@ class Respondents(ABC):
     """Simulated respondents whose truth is known: the probabilities of input cells follow from their distributions."""
 
     @abstractmethod
-    def truth(self, attribute: str, given: Any = None) -> NumericLaw | PointsLaw:
+    def truth(self, attribute: str, condition: Any = None) -> NumericLaw | PointsLaw:
         """Return the distribution of a numeric attribute among respondents who answer: continuous or discrete."""
 
     def cell_probabilities(
-        self, attribute: str, lower: float, upper: float, cells: int, given: str | None = None
+        self, attribute: str, lower: float, upper: float, cells: int, condition: str | None = None
     ) -> np.ndarray:
         """Return the probabilities, shape (cells,), of equal cells of [lower, upper]; they sum to one.
 
@@ -41,13 +41,13 @@ class Respondents(ABC):
         """
         if cells < 1 or not lower < upper:
             raise SchemeError(f"cells must be at least 1 and lower below upper, got {cells}, {lower}, {upper}")
-        cumulated = self.truth(attribute, given).below(np.linspace(lower, upper, cells + 1))
+        cumulated = self.truth(attribute, condition).below(np.linspace(lower, upper, cells + 1))
         cumulated[0], cumulated[-1] = 0.0, 1.0
         return np.diff(cumulated)
 
-    def range_probabilities(self, attribute: str, edges: Sequence[float], given: str | None = None) -> np.ndarray:
+    def range_probabilities(self, attribute: str, edges: Sequence[float], condition: str | None = None) -> np.ndarray:
         """Return the probabilities, shape (k + 1,), of the ranges between k increasing edges."""
-        return np.diff(self.truth(attribute, given).below(np.asarray(edges)), prepend=0.0, append=1.0)
+        return np.diff(self.truth(attribute, condition).below(np.asarray(edges)), prepend=0.0, append=1.0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,9 +60,9 @@ class Population(Respondents):
     nonresponse: numeric attribute -> share of respondents without an answer, in [0, 1]; answers have the attribute's law.
     correlations: pairs of numeric attributes -> correlation of the normal scores (a Gaussian copula) within a group.
 
-    `given` below is None (everybody), a category of the group attribute, 'ATTRIBUTE=CATEGORY' of any categorical
+    `condition` below is None (everybody), a category of the group attribute, 'ATTRIBUTE=CATEGORY' of any categorical
     attribute, or the shares that groups have, by their categories.
-    Raises SchemeError where an attribute, a category or `given` is unknown, or a law is of the other type.
+    Raises SchemeError where an attribute, a category or `condition` is unknown, or a law is of the other type.
     """
 
     name: str
@@ -135,12 +135,12 @@ class Population(Respondents):
         """
         return self._columns(size, random.spawn(PEOPLE, block))
 
-    def probabilities(self, attribute: str, categories: Sequence[str], given: str | None = None) -> np.ndarray:
+    def probabilities(self, attribute: str, categories: Sequence[str], condition: str | None = None) -> np.ndarray:
         """Return the probabilities of the categories, in their order, shape (k,).
 
         A category nobody has (such as "missing") gets 0; a category somebody has and the list lacks is a SchemeError.
         """
-        true = self._category_probabilities(attribute, given)
+        true = self._category_probabilities(attribute, condition)
         lacking = [category for category, probability in true.items() if probability > 0 and category not in categories]
         if lacking:
             raise SchemeError(
@@ -149,11 +149,11 @@ class Population(Respondents):
             )
         return np.array([true.get(category, 0.0) for category in categories])
 
-    def truth(self, attribute: str, given: Condition = None) -> NumericLaw | PointsLaw:
+    def truth(self, attribute: str, condition: Condition = None) -> NumericLaw | PointsLaw:
         """Return the distribution of a numeric attribute among respondents who answer: continuous or discrete."""
         by_group = self._laws(attribute)
         parts = []
-        for group, share in self.shares(given).items():
+        for group, share in self.shares(condition).items():
             law = by_group[group]
             if isinstance(law, CategoricalLaw):
                 raise SchemeError(
@@ -189,24 +189,26 @@ class Population(Respondents):
         """The group that a text names; its attribute is one of the population's."""
         group = Group.parse(text) if "=" in text else None
         if group is None or group.attribute not in self.attributes or not group.category:
-            raise SchemeError(f"given must be one of {', '.join(self.weights)} or 'ATTRIBUTE=CATEGORY', got {text!r}")
+            raise SchemeError(
+                f"condition must be one of {', '.join(self.weights)} or 'ATTRIBUTE=CATEGORY', got {text!r}"
+            )
         return group
 
-    def shares(self, given: Condition = None) -> dict[str, float]:
-        """Return the probabilities of the groups among those described by `given` (Bayes)."""
-        if given is None or isinstance(given, Mapping):
-            return dict(given or self.weights)
-        if given in self.weights:
-            return {group: float(group == given) for group in self.weights}
-        asked, joint = self._group(given), {}
+    def shares(self, condition: Condition = None) -> dict[str, float]:
+        """Return the probabilities of the groups among those described by `condition` (Bayes)."""
+        if condition is None or isinstance(condition, Mapping):
+            return dict(condition or self.weights)
+        if condition in self.weights:
+            return {group: float(group == condition) for group in self.weights}
+        asked, joint = self._group(condition), {}
         for group, law in self._laws(asked.attribute).items():
             if not isinstance(law, CategoricalLaw):
-                raise SchemeError(f"given must name a categorical attribute, got {given!r}")
+                raise SchemeError(f"condition must name a categorical attribute, got {condition!r}")
             likelihood = dict(zip(law.categories, law.probabilities, strict=True)).get(asked.category, 0.0)
             joint[group] = self.weights[group] * likelihood
         total = sum(joint.values())
         if total == 0:
-            raise SchemeError(f"nobody in population {self.name!r} has {given!r}")
+            raise SchemeError(f"nobody in population {self.name!r} has {condition!r}")
         return {group: share / total for group, share in joint.items()}
 
 

@@ -285,7 +285,7 @@ class PointsLaw:
         _check_probabilities(self.probabilities.tolist(), "probabilities of a law's values")
 
     @classmethod
-    def of(cls, values: Any, probabilities: Any) -> PointsLaw:
+    def from_values(cls, values: Any, probabilities: Any) -> PointsLaw:
         """Return the distribution on values in any order, (k,); repeated values are merged."""
         distinct, places = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
         mass = np.bincount(places, weights=probabilities)
@@ -326,7 +326,7 @@ class PointsLaw:
 
     def clipped(self, lower: float, upper: float) -> PointsLaw:
         """Return the distribution of values clipped to [lower, upper]."""
-        return PointsLaw.of(np.clip(self.values, lower, upper), self.probabilities)
+        return PointsLaw.from_values(np.clip(self.values, lower, upper), self.probabilities)
 
     @cached_property
     def _cumulated(self) -> np.ndarray:
@@ -362,7 +362,7 @@ def mixture(parts: list[tuple[float, NumericLaw | PointsLaw]]) -> NumericLaw | P
     points = [(share, law) for share, law in parts if isinstance(law, PointsLaw)]
     if points:
         values = np.concatenate([law.values for _, law in points])
-        return PointsLaw.of(values, np.concatenate([share * law.probabilities for share, law in points]))
+        return PointsLaw.from_values(values, np.concatenate([share * law.probabilities for share, law in points]))
     laws = [(share, law) for share, law in parts if isinstance(law, NumericLaw)]
     components = tuple((share * weight, part) for share, law in laws if share > 0 for weight, part in law.components)
     total = sum(weight for weight, _ in components)

@@ -55,22 +55,22 @@ class Resampled(Respondents):
             if one.reads_numbers
         }
 
-    def truth(self, attribute: str, given: str | None = None) -> PointsLaw:
+    def truth(self, attribute: str, condition: str | None = None) -> PointsLaw:
         """Return the distribution of a numeric attribute among those who answer."""
-        numbers = self._numbers(attribute)[self._rows(given)]
+        numbers = self._numbers(attribute)[self._rows(condition)]
         numbers = numbers[~np.isnan(numbers)]
         if not numbers.size:
             raise SchemeError(f"no record has a value of {attribute!r}")
-        return PointsLaw.of(numbers, np.ones(len(numbers)))
+        return PointsLaw.from_values(numbers, np.ones(len(numbers)))
 
-    def probabilities(self, attribute: str, categories: Sequence[str], given: str | None = None) -> np.ndarray:
+    def probabilities(self, attribute: str, categories: Sequence[str], condition: str | None = None) -> np.ndarray:
         """Return the shares of the categories, in their order, shape (k,)."""
-        return self._shares(self._places(attribute), len(categories), given)
+        return self._shares(self._places(attribute), len(categories), condition)
 
-    def joint_probabilities(self, attribute: Attribute, given: str | None = None) -> np.ndarray:
+    def joint_probabilities(self, attribute: Attribute, condition: str | None = None) -> np.ndarray:
         """Return the joint shares of two columns in one report, (k_1, k_2)."""
         sizes = [len(side.cells) for side in attribute.sides]
-        return self._shares(self._cells[attribute.name], sizes[0] * sizes[1], given).reshape(sizes)
+        return self._shares(self._cells[attribute.name], sizes[0] * sizes[1], condition).reshape(sizes)
 
     def _shares(self, places: np.ndarray, size: int, condition: str | None) -> np.ndarray:
         counts = np.bincount(places[self._rows(condition)], minlength=size)
@@ -82,7 +82,7 @@ class Resampled(Respondents):
             return np.ones(self._table.num_rows, dtype=bool)
         group = Group.parse(condition)
         if group is None or group.attribute not in self._asked:
-            raise SchemeError(f"given must be 'ATTRIBUTE=CATEGORY' of the scheme, got {condition!r}")
+            raise SchemeError(f"condition must be 'ATTRIBUTE=CATEGORY' of the scheme, got {condition!r}")
         place = self._asked[group.attribute].categories.index(group.category)
         chosen = np.equal(self._places(group.attribute), place)
         if not chosen.any():

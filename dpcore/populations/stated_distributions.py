@@ -112,7 +112,7 @@ def _points(where: str, attribute: Attribute, table: Mapping[str, Any]) -> Point
     if not isinstance(shares, list) or len(shares) != len(values):
         raise SchemeError(f"{where}.shares must be a list with a share for each of the {len(values)} values")
     points = [_number(f"{where}.values", value, attribute) for value in values]
-    return PointsLaw.of(points, _shares(f"{where}.shares", shares, attribute))
+    return PointsLaw.from_values(points, _shares(f"{where}.shares", shares, attribute))
 
 
 def _categories(where: str, attribute: Attribute, table: Mapping[str, Any]) -> CategoricalLaw:

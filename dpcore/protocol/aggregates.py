@@ -74,7 +74,7 @@ class Aggregate:
         answers = {name: batch.of(name) for name in scheme.reported}
         if not good.all():
             answers = {name: _keep(scheme, name, column, good) for name, column in answers.items()}
-        held, marginals = Labelled.of(scheme, answers, good)
+        held, marginals = Labelled.from_answers(scheme, answers, good)
         return cls(
             scheme,
             int(np.count_nonzero(good)),
@@ -163,12 +163,12 @@ class Aggregate:
 
 
 def statistic_rows(
-    scheme: Scheme, name: str, given: str, statistics: np.ndarray
+    scheme: Scheme, name: str, group: str, statistics: np.ndarray
 ) -> list[tuple[str, str, str, int, int, int]]:
     """Return (attribute, given, statistic, level, cell, value) for each of an attribute's statistics."""
     labels = scheme.attributes[name].mechanism.labels()
     return [
-        (name, given, str(statistic), int(level), int(cell), int(value))
+        (name, group, str(statistic), int(level), int(cell), int(value))
         for statistic, level, cell, value in zip(labels.statistic, labels.level, labels.cell, statistics, strict=True)
     ]
 

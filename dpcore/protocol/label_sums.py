@@ -48,7 +48,7 @@ class Labelled:
         )
 
     @classmethod
-    def of(
+    def from_answers(
         cls, scheme: Scheme, answers: Mapping[str, Answers], good: np.ndarray
     ) -> tuple[Labelled, Mapping[str, np.ndarray]]:
         """Return the tables of accepted answers (one cell if the scheme has no labels), and each attribute's marginals.

@@ -37,7 +37,7 @@ class Change:
     """One difference, as texts; where: the attribute, 'labels.NAME' for a label, '' for the whole scheme."""
 
     where: str
-    what: str
+    field: str
     before: str
     after: str
 
@@ -90,21 +90,21 @@ def revise(before: Scheme, after: Scheme) -> Revision:
     alike = [name for name in both if all(tables[0][name].get(key) == tables[1][name].get(key) for key in _ASKED)]
     changes = list(_differences("", left, right))
     if before.budget.text != after.budget.text:
-        changes.append(Change(where="", what="epsilon per client", before=_spent(before), after=_spent(after)))
+        changes.append(Change(where="", field="epsilon per client", before=_spent(before), after=_spent(after)))
     for name in dict.fromkeys([*before.attributes, *after.attributes]):
         if name in both:
             changes += _differences(name, tables[0][name], tables[1][name])
         else:
             texts = [_summary(table[name]) if name in table else "-" for table in tables]
             change = "added" if name in after.attributes else "removed"
-            changes.append(Change(where=name, what=change, before=texts[0], after=texts[1]))
+            changes.append(Change(where=name, field=change, before=texts[0], after=texts[1]))
     for name in dict.fromkeys([*before.labels, *after.labels]):
         if name in before.labels and name in after.labels:
             changes += _differences(f"labels.{name}", labels[0][name], labels[1][name])
         else:
             texts = [f"{len(table[name]['categories'])} categories" if name in table else "-" for table in labels]
             change = "public" if name in after.labels else "no longer public"
-            changes.append(Change(where=f"labels.{name}", what=change, before=texts[0], after=texts[1]))
+            changes.append(Change(where=f"labels.{name}", field=change, before=texts[0], after=texts[1]))
     return Revision(
         same=before.digest == after.digest,
         renamed=before.name != after.name,
@@ -136,7 +136,7 @@ def _differences(where: str, left: dict[str, Any], right: dict[str, Any]) -> Ite
             texts = (_text(old), _text(new))
             if texts[0] == texts[1]:  # they differ in parts that are not shown
                 texts = (f"{texts[0]} (others differ)", f"{texts[1]} (others differ)")
-            yield Change(where=where, what=key, before=texts[0], after=texts[1])
+            yield Change(where=where, field=key, before=texts[0], after=texts[1])
 
 
 def _text(value: Any) -> str:

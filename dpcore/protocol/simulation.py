@@ -129,33 +129,35 @@ def _groups_of_population(
             yield combination, int(size), histogram
 
 
-def cell_law(attribute: Attribute, people: Any, given: str | None = None) -> np.ndarray:
+def cell_law(attribute: Attribute, people: Any, condition: str | None = None) -> np.ndarray:
     """Return the probabilities of an attribute's input cells in a population or one of its groups, shape (inputs,)."""
     law = np.zeros(attribute.mechanism.inputs)
     if attribute.has_density:
         bounds, cells = (float(attribute.lower), float(attribute.upper)), len(attribute.cells)
-        answers = people.cell_probabilities(attribute.name, *bounds, cells - len(attribute.categories), given=given)
+        answers = people.cell_probabilities(
+            attribute.name, *bounds, cells - len(attribute.categories), condition=condition
+        )
         law[attribute.cells] = _with_nonresponse(attribute, people, answers, cells)
     else:
-        law[attribute.cells] = category_law(attribute, people, given)
+        law[attribute.cells] = category_law(attribute, people, condition)
     return law
 
 
-def category_law(attribute: Attribute, people: Any, given: str | None = None) -> np.ndarray:
+def category_law(attribute: Attribute, people: Any, condition: str | None = None) -> np.ndarray:
     """Return the probabilities of an attribute's categories or support points, shape (k,), nonresponse last.
 
     Every value belongs to the nearest support point.  The probabilities are sums over cells of half the points' common step,
     so that the midpoints between support points are bounds of cells.  Raises SchemeError for more than 65,536 cells.
     """
     if attribute.sides:
-        return together(attribute, people, given).ravel()
+        return together(attribute, people, condition).ravel()
     if attribute.bins is not None:
         law = np.asarray(
-            people.range_probabilities(attribute.name, [float(edge) for edge in attribute.bins], given=given)
+            people.range_probabilities(attribute.name, [float(edge) for edge in attribute.bins], condition=condition)
         )
         return _with_nonresponse(attribute, people, law, len(attribute.categories))
     if not attribute.is_numeric:
-        return np.asarray(people.probabilities(attribute.name, attribute.categories, given=given))
+        return np.asarray(people.probabilities(attribute.name, attribute.categories, condition=condition))
     points = attribute.points or ()
     gaps = [above - below for below, above in pairwise(points)]
     whole = lcm(*(gap.denominator for gap in gaps))
@@ -168,7 +170,7 @@ def category_law(attribute: Attribute, people: Any, given: str | None = None) ->
         )
     ends = [int((below + above - 2 * attribute.lower) / common) for below, above in pairwise(points)]
     masses = people.cell_probabilities(
-        attribute.name, float(attribute.lower), float(attribute.upper), cells, given=given
+        attribute.name, float(attribute.lower), float(attribute.upper), cells, condition=condition
     )
     law = np.add.reduceat(np.asarray(masses), [0, *ends])
     return _with_nonresponse(attribute, people, law, len(attribute.categories))
@@ -182,13 +184,13 @@ def _with_nonresponse(attribute: Attribute, people: Any, law: np.ndarray, size: 
     return np.append(law * (1 - silent), rest)
 
 
-def together(attribute: Attribute, people: Any, given: str | None = None) -> np.ndarray:
+def together(attribute: Attribute, people: Any, condition: str | None = None) -> np.ndarray:
     """Return the distribution of a joint attribute, (k_1, k_2); columns are independent within a group of the population."""
     if hasattr(people, "joint_probabilities"):
-        return np.asarray(people.joint_probabilities(attribute, given))
+        return np.asarray(people.joint_probabilities(attribute, condition))
     laws = (
         share * np.outer(*(cell_law(side, people, group) for side in attribute.sides))
-        for group, share in people.shares(given).items()
+        for group, share in people.shares(condition).items()
     )
     return np.sum(list(laws), axis=0)
 

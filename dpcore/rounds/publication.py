@@ -36,7 +36,7 @@ def revealed(
     before = warehouse.accepted_before(plan.warehouse, run.scheme.digest, plan.round, plan.run_id)
     publication = Publication(
         tokens=any(charge.known_charges for charge in charges.values()),
-        kept=plan.keep_reports,
+        keeps_reports=plan.keep_reports,
         in_order=any(accepted != aggregate.n for accepted in before),
         least_cell=reports,
     )

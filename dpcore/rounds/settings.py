@@ -128,7 +128,7 @@ class Written(Declared):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Who(Written):
+class ReportSource(Written):
     """The source of the round's reports."""
 
     clients: int | None = option(
@@ -179,7 +179,7 @@ class Rules(Declared):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Round(Rules, Where, Who):
+class Round(Rules, Where, ReportSource):
     """A complete round with simulated clients, a file of records, or collected reports."""
 
     keep_reports: bool = option(False, "Keep the reports after landing.")

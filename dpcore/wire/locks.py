@@ -27,16 +27,16 @@ class Taken(DPCoreError):
 
 
 @contextmanager
-def alone(file: Path, what: str, by: str, *, patience: float | None = None) -> Iterator[None]:
+def alone(file: Path, resource: str, holder: str, *, patience: float | None = None) -> Iterator[None]:
     """Keep everybody else out, threads of this process too, until the end.
 
     file: the lock's own, made with its folders for its owner alone, and removed at the end; one that a killed process has left
-    locks nobody out.  what: that is locked, and by: who locks it, as those read it who wait.  patience: seconds; None: no end.
-    Raises Taken, which names the holder, and OSError where the file cannot be made.
+    locks nobody out. resource: the locked thing, and holder: the program that locks it, as messages name them. patience:
+    seconds; None: no end.  Raises Taken, which names the holder, and OSError where the file cannot be made.
     """
 
     def held() -> str:
-        return f"{what} is held by {_holder(file)}"
+        return f"{resource} is held by {_holder(file)}"
 
     for _ in attempts(patience, lambda: f"{held()}; waiting until that has ended"):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,7 @@ def alone(file: Path, what: str, by: str, *, patience: float | None = None) -> I
         with suppress(OSError):  # no room: the lock is held all the same
             os.ftruncate(handle, 0)
             since = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
-            os.pwrite(handle, f"process {os.getpid()} ({by}), since {since}\n".encode(), 0)
+            os.pwrite(handle, f"process {os.getpid()} ({holder}), since {since}\n".encode(), 0)
         yield
     finally:
         with suppress(OSError):

@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(chromium.BINARY is None, reason="needs Debian's chromium: apt-get install chromium"),
 ]
-SAID = re.compile(r"(\d+(?:[.,]\d+)?) (?:times|Mal|veces) (?:of|von|de) 100")
+REPEATED = re.compile(r"(\d+(?:[.,]\d+)?) (?:times|Mal|veces) (?:of|von|de) 100")
 CELLS_FIT = """[...document.querySelectorAll('.odds td, .odds th')].every(cell => cell.closest('thead')
     || cell.getBoundingClientRect().right <= document.querySelector('.odds').getBoundingClientRect().right + 1)"""
 DOTS = "[...document.querySelectorAll('#odds-picture circle')].map(dot => dot.getAttribute('class'))"
@@ -53,14 +53,14 @@ def test_the_consent_page_says_what_is_enumerated(survey: str, root: Path, tmp_p
                 for attribute in audit.attributes:
                     ratio = attribute.finding.loss.ratio
                     if attribute.finding.loss.rational == 0 and ratio is not None:
-                        (said,) = SAID.findall(text(tab, f"{attribute.name}-chance"))
+                        (said,) = REPEATED.findall(text(tab, f"{attribute.name}-chance"))
                         assert int(said) == -(-100 * ratio / (1 + ratio) // 1)
                         cells = tab.evaluate(
                             "[...document.querySelectorAll('#odds-numbers td')].map(cell => cell.textContent)"
                         )
                         assert any(cell.startswith(f"{ratio} ") or cell == str(ratio) for cell in cells)
                         assert any(cell.startswith(str(ratio / (1 + ratio))) for cell in cells)
-                whole, rounds = SAID.findall(text(tab, "odds-sentence"))
+                whole, rounds = REPEATED.findall(text(tab, "odds-sentence"))
                 assert (Fraction(whole.replace(",", ".")), rounds) == (Fraction("99.4"), "100")  # ln 3 + 4, four times
                 dots = tab.evaluate(DOTS)
                 assert (dots.count("guess"), dots.count("more"), dots.count("none")) == (50, 50, 0)
@@ -85,7 +85,7 @@ def test_a_rounds_page_says_what_is_enumerated(
             assert tab.evaluate(FITS)
             assert tab.evaluate(CELLS_FIT)
             assert tab.evaluate("document.querySelector('.odds').lang") == language
-            said = SAID.findall(str(tab.evaluate("document.querySelector('.odds .said').innerText")))
+            said = REPEATED.findall(str(tab.evaluate("document.querySelector('.odds .said').innerText")))
             assert said[0].replace(",", ".") == "99.4"
             cells = tab.evaluate("[...document.querySelectorAll('.odds td')].map(cell => cell.textContent)")
             ratios = [

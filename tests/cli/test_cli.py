@@ -137,7 +137,7 @@ def test_show_says_what_moved_and_why_numbers_are_refused(tmp_path: Path) -> Non
     said = ldpflow("show", "2026-11-20", at=tmp_path).stdout
     assert "change since round 2026-11-19" in said
     assert "moved" in said
-    assert "fewer than 50 reports are of this group" in said
+    assert "fewer than 50 reports are in this group" in said
 
 
 def test_running_twice_lands_once(ran: Path) -> None:

@@ -153,7 +153,7 @@ cells = 64
 epsilon = 2
 functionals = ["mean", "cdf(50000)"]
 """
-SAID = (
+REPEATED = (
     'name = "said"\n[attributes.smoked]\ntype = "categorical"\ncategories = ["yes", "no"]\nchannel = [[3, 1], [1, 3]]\n'
 )
 SPLINES = (
@@ -171,7 +171,7 @@ def loads(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], dict[str,
         pa.table({"urban_rural": ["urban", "rural"] * 30, "income": [41000.0] * 60}), folder / "names.parquet"
     )
     (folder / "names.toml").write_text(PETS, encoding="utf-8")
-    (folder / "said.toml").write_text(SAID, encoding="utf-8")
+    (folder / "said.toml").write_text(REPEATED, encoding="utf-8")
     (folder / "said.csv").write_text("smoked\n" + "yes\nno\n" * 30, encoding="utf-8")
     for name, text in (("canonical", PETS), ("splines", SPLINES), ("filters", SPLINES + 'basis = "bior2.4"\n')):
         (folder / f"{name}.toml").write_text(dp.Scheme.from_toml(text).canonical, encoding="utf-8")

@@ -122,7 +122,7 @@ def test_the_truth_is_accepted_and_a_scale_off_by_a_third_is_not(
     row = cells.loc["mean"]
     assert (row["repetitions"], row["returned"]) == (600, 594)  # six runs had no estimate
     assert (0.93 <= row["coverage"] <= 0.97) == is_right
-    assert (row["surely"] < 0.92) == (told == 0.7)
+    assert (row["upper_99"] < 0.92) == (told == 0.7)
     assert row["deviation"] == pytest.approx(1.0, rel=0.12)
     assert row["standard_error"] == pytest.approx(told)
     assert row["long"] == pytest.approx(told, rel=0.12)

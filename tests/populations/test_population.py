@@ -172,7 +172,7 @@ def test_what_cannot_be_is_refused(subtests: pytest.Subtests) -> None:
     for call, message in [
         (lambda: PEOPLE.truth("age"), "no attribute 'age'"),
         (lambda: PEOPLE.truth("race"), "categorical"),
-        (lambda: PEOPLE.truth("income", "suburban"), "given must be one of urban, rural"),
+        (lambda: PEOPLE.truth("income", "suburban"), "condition must be one of urban, rural"),
         (lambda: PEOPLE.truth("income", "income=3"), "categorical attribute"),
         (lambda: PEOPLE.truth("income").quantile(1.5), "between 0 and 1"),
         (lambda: PEOPLE.probabilities("income", ["a"]), "numeric"),
@@ -188,7 +188,7 @@ def test_what_cannot_be_is_refused(subtests: pytest.Subtests) -> None:
         (lambda: two_groups(x={"left": BETA}), "must name the groups left, right"),
         (lambda: two_groups(side={"left": BETA, "right": BETA}), "group attribute"),
         (
-            lambda: two_groups(x={"left": BETA, "right": PointsLaw.of([0.5], [1])}),
+            lambda: two_groups(x={"left": BETA, "right": PointsLaw.from_values([0.5], [1])}),
             "must have one type, and the same categories, in all groups",
         ),
     ]:

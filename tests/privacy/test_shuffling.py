@@ -281,7 +281,7 @@ def test_it_is_refused_with_the_reason(subtests):
     for circumstance, reason in [
         ({"tokens": True}, "tokens, which link"),
         ({"memoized": True}, "remembered"),
-        ({"kept": True}, "files of reports are kept"),
+        ({"keeps_reports": True}, "files of reports are kept"),
         ({"in_order": True}, "the order in which reports came"),
         ({"least_cell": 49}, "49 reports, fewer than 50"),
         ({"delta": 1e-6}, "Gaussian"),

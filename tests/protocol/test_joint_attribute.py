@@ -146,13 +146,13 @@ class Uniform:
 
     weights = {"all": 1.0}  # noqa: RUF012 - a test's
 
-    def shares(self, given: Any = None) -> dict[str, float]:
+    def shares(self, condition: Any = None) -> dict[str, float]:
         return dict(self.weights)
 
     def cell_probabilities(self) -> None:
         """What says that these are a population."""
 
-    def probabilities(self, name: str, categories: tuple[str, ...], given: Any = None) -> np.ndarray:
+    def probabilities(self, name: str, categories: tuple[str, ...], condition: Any = None) -> np.ndarray:
         return np.full(len(categories), 1 / len(categories))
 
 

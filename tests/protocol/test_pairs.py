@@ -179,7 +179,7 @@ def test_groups_are_of_a_density_and_of_reports_that_name_a_category(monkeypatch
     assert asked.grouped == (("levels", "named"),)
     assert dp.Scheme.from_toml(asked.canonical).digest == asked.digest
     assert dp.Scheme.from_toml(asked.canonical).pairs == asked.pairs
-    with pytest.raises(SchemeError, match="has no groups"):
+    with pytest.raises(SchemeError, match="there are no groups"):
         dp.estimate(dp.aggregate(asked, dp.privatize(asked, people(asked, 10), dp.seeded(6))), "named", given="wave")
     monkeypatch.setitem(KINDS, "wave", f"{KINDS['wave']}\nfunctionals = []")  # which groups there are hangs on none
     asked = scheme(("wave", "named"), ("points", "named"))
@@ -385,5 +385,5 @@ def test_clients_that_answered_one_of_a_pair_alone_are_no_pair() -> None:
     few = _part(asked, batch, np.arange(9))
     answers = {"levels": batch.of("levels"), "hashed": few.of("hashed")}
     with pytest.raises(SchemeMismatch, match="must be answered by the same clients"):
-        Labelled.of(asked, answers, np.ones(10, dtype=bool))
+        Labelled.from_answers(asked, answers, np.ones(10, dtype=bool))
     assert Aggregate.zero(asked).pairs["levels", "hashed"].shape[0] == 4

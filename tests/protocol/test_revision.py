@@ -29,7 +29,7 @@ def test_a_scheme_differs_in_nothing_from_itself(small_text: str) -> None:
 def test_another_epsilon_asks_the_same(small_text: str) -> None:
     found = against(small_text, ("epsilon = 0.5", "epsilon = 2"))
     assert (found.alike, found.apart) == (("side", "colour", "height"), ())
-    shown = {(change.where, change.what): (change.before, change.after) for change in found.changes}
+    shown = {(change.where, change.field): (change.before, change.after) for change in found.changes}
     assert shown["colour", "epsilon"] == ("1/2", "2") or shown["colour", "epsilon"] == ("0.5", "2")
     assert shown["", "epsilon per client"][0].startswith("2.5986")
     assert "the digests differ" in found.verdict[0]
@@ -54,7 +54,7 @@ def test_another_domain_asks_something_else(small_text: str, subtests: pytest.Su
 def test_attributes_come_and_go(small_text: str) -> None:
     found = against(small_text, ("[attributes.colour]", "[attributes.tint]"))
     assert (found.added, found.removed, found.alike) == (("tint",), ("colour",), ("side", "height"))
-    shown = {change.where: (change.what, change.before) for change in found.changes if change.where}
+    shown = {change.where: (change.field, change.before) for change in found.changes if change.where}
     assert shown["tint"] == ("added", "-")
     assert shown["colour"][0] == "removed"
     assert "3 categories" in shown["colour"][1]
@@ -66,7 +66,7 @@ def test_what_is_sent_in_clear_is_told(small_text: str) -> None:
     schemes = {text: Scheme.from_toml(text) for text in (small_text, asked, more)}
     found = revise(schemes[small_text], schemes[asked])
     (change,) = found.changes
-    assert (change.where, change.what, change.before, change.after) == (
+    assert (change.where, change.field, change.before, change.after) == (
         "labels.region",
         "public",
         "-",
@@ -75,7 +75,7 @@ def test_what_is_sent_in_clear_is_told(small_text: str) -> None:
     assert found.verdict[-1] == "newly public, readable by anybody who sees a report: region"
     assert found.alike == ("side", "colour", "height")
     found = revise(schemes[asked], schemes[more])
-    assert [(change.where, change.what, change.after) for change in found.changes] == [
+    assert [(change.where, change.field, change.after) for change in found.changes] == [
         ("labels.region", "categories", "north, south, west")
     ]
     assert found.in_clear == ("region",)
@@ -88,7 +88,7 @@ def test_what_is_sent_in_clear_is_told(small_text: str) -> None:
 
 def test_another_level_is_shown_by_its_integers(small_text: str) -> None:
     found = against(small_text, ("finest_level = 3", "finest_level = 4"))
-    shown = {change.what: (change.before, change.after) for change in found.changes if change.where == "height"}
+    shown = {change.field: (change.before, change.after) for change in found.changes if change.where == "height"}
     assert shown["finest_level"] == ("3", "4")
     assert "height" in found.alike
 

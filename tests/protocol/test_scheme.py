@@ -335,7 +335,7 @@ _NAMES = 'type = "categorical"\ncategories = ["a", "b", "other"]\nepsilon = 1'
 _PLANE = 'type = "numeric"\nof = ["x", "y"]\nlower = [0, 0]\nupper = [1, 1]\nepsilon = 1'
 _PAIRS = 'type = "categorical"\nof = ["x", "y"]\ncategories = [["a", "b"], ["a", "b"]]\nepsilon = 1'
 _LABEL = 'type = "categorical"\ncategories = ["a", "b"]\nepsilon = 1\n\n[labels.l]\ncategories = ["a", "b", "other"]'
-SAID = {
+REPEATED = {
     _LATTICE: [
         'outside = "refuse"', 'missing = "category"', 'codes = { -1 = "missing" }', 'unit = "m"', "heaps = [3]", 'column = "c"'
     ],
@@ -357,7 +357,7 @@ SAID = {
 
 def test_whatever_is_said_of_an_attribute_or_label_is_in_the_digest(subtests: pytest.Subtests) -> None:
     """What the digest does not cover one client may read otherwise than another, and the collector than both."""
-    for table, lines in SAID.items():
+    for table, lines in REPEATED.items():
         found = [Scheme.from_toml(f'name = "s"\n\n[attributes.a]\n{table}\n{said}\n') for said in ("", *lines)]
         for said, scheme in zip(("", *lines), found, strict=True):
             with subtests.test(table=table, said=said):

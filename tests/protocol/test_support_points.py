@@ -190,7 +190,9 @@ def test_who_is_silent_is_as_well_hidden_as_the_others(
 
 
 class Uniform:
-    def cell_probabilities(self, name: str, lower: float, upper: float, cells: int, given: Any = None) -> np.ndarray:
+    def cell_probabilities(
+        self, name: str, lower: float, upper: float, cells: int, condition: Any = None
+    ) -> np.ndarray:
         return np.full(cells, 1 / cells)
 
 

@@ -45,7 +45,7 @@ cells = 4
 [labels.region]
 categories = ["north", "south"]
 """
-SAID = {
+REPEATED = {
     "smoked": ["says yes", "shrugs", "says no", "says yes"],
     "browser": ["100", "011", "000", "100"],
     "income": [3, 0, 1, 3],
@@ -67,7 +67,7 @@ def written(folder: Path, said: dict[str, list], name: str = "said.csv") -> Path
 @pytest.mark.parametrize("name", ["said.csv", "said.parquet"])
 def test_what_was_said_is_what_is_counted(scheme: dp.Scheme, tmp_path: Path, name: str) -> None:
     target = tmp_path / "reports" / "a.parquet"
-    assert receive(scheme, written(tmp_path, SAID, name), target, sent_for="r1") == 4
+    assert receive(scheme, written(tmp_path, REPEATED, name), target, sent_for="r1") == 4
     batch = wire.read_reports(target, scheme)
     aggregate = dp.aggregate(scheme, batch)
     assert aggregate.n == 4
@@ -82,10 +82,10 @@ def test_what_was_said_is_what_is_counted(scheme: dp.Scheme, tmp_path: Path, nam
 
 
 def test_the_order_of_rows_is_forgotten_and_counts_stand_for_reports(scheme: dp.Scheme, tmp_path: Path) -> None:
-    turned = {name: values[::-1] for name, values in SAID.items()}
-    counted = {name: values[:3] for name, values in SAID.items()} | {"times": [2, 1, 1]}
+    turned = {name: values[::-1] for name, values in REPEATED.items()}
+    counted = {name: values[:3] for name, values in REPEATED.items()} | {"times": [2, 1, 1]}
     files = [tmp_path / f"{i}.parquet" for i in range(3)]
-    receive(scheme, written(tmp_path, SAID, "one.csv"), files[0])
+    receive(scheme, written(tmp_path, REPEATED, "one.csv"), files[0])
     receive(scheme, written(tmp_path, turned, "two.csv"), files[1])
     assert receive(scheme, written(tmp_path, counted, "three.csv"), files[2], count="times") == 4
     assert len({file.read_bytes() for file in files}) == 1
@@ -158,19 +158,19 @@ def test_what_is_no_report_is_refused_without_being_shown(scheme: dp.Scheme, tmp
         ({"region": ["west", "north", "north", "north"]}, "one of the scheme's categories"),
     ):
         with pytest.raises(DPCoreError, match=why) as refused:
-            receive(scheme, written(tmp_path, SAID | change), tmp_path / "a.parquet")
+            receive(scheme, written(tmp_path, REPEATED | change), tmp_path / "a.parquet")
         assert "maybe" not in str(refused.value), why
         assert not (tmp_path / "a.parquet").exists(), why
 
 
 def test_what_cannot_be_received_is_refused(scheme: dp.Scheme, tmp_path: Path) -> None:
-    file = written(tmp_path, SAID | {"n": [1, -1, 1, 1]})
+    file = written(tmp_path, REPEATED | {"n": [1, -1, 1, 1]})
     with pytest.raises(InvalidReport, match="column 'n', row 2: must be a whole number from 0 to 50,000,000"):
         receive(scheme, file, tmp_path / "a.parquet", count="n")
     with pytest.raises(InvalidReport, match=r"reports are written to a \.parquet file"):
         receive(scheme, file, tmp_path / "a.jsonl")
     with pytest.raises(InvalidReport, match="0 reports; a file needs"):
-        receive(scheme, written(tmp_path, {name: [] for name in SAID}, "none.csv"), tmp_path / "a.parquet")
+        receive(scheme, written(tmp_path, {name: [] for name in REPEATED}, "none.csv"), tmp_path / "a.parquet")
     ours = 'name = "s"\n[attributes.a]\ntype = "categorical"\ncategories = ["x", "y"]\nepsilon = 1\n'
     with pytest.raises(SchemeError, match="receive is for stated channels"):
         receive(dp.Scheme.from_toml(ours), file, tmp_path / "a.parquet")
@@ -189,9 +189,9 @@ def test_who_answers_one_unit_leaves_the_others_empty(tmp_path: Path) -> None:
 def test_outputs_are_spelled_as_files_spell_them(tmp_path: Path) -> None:
     scheme = dp.Scheme.from_toml(SCHEME)
     exactly, spelled = (tmp_path / name for name in ("a.parquet", "b.parquet"))
-    receive(scheme, written(tmp_path, SAID | {"n": [1, 2, 3, 1]}), exactly, count="n")
+    receive(scheme, written(tmp_path, REPEATED | {"n": [1, 2, 3, 1]}), exactly, count="n")
     said = {"income": ["3.0", " 0", "1.00", "3"], "smoked": [" says yes", "shrugs\xa0", "says no", "says yes"]}
-    receive(scheme, written(tmp_path, SAID | said | {"n": ["1.0", "2", " 3", "1"]}), spelled, count="n")
+    receive(scheme, written(tmp_path, REPEATED | said | {"n": ["1.0", "2", " 3", "1"]}), spelled, count="n")
     sums = [dp.aggregate(scheme, wire.read_reports(path, scheme)).statistics for path in (exactly, spelled)]
     assert all(sums[0][name].tolist() == sums[1][name].tolist() for name in sums[0])
 

@@ -130,14 +130,14 @@ def test_what_too_few_reports_say_stands_in_no_table(small: Path, tmp_path: Path
 
 def test_a_hidden_label_says_why(small: Path) -> None:
     why = warehouse.query(small, "select distinct reason from functionals where given = 'region=west'")["reason"]
-    assert why.tolist() == ["fewer than 50 reports are of this group, or would be told by it (min_clients)"]
+    assert why.tolist() == ["fewer than 50 reports are in this group, or it would reveal such a group (min_clients)"]
 
 
 def test_weights_that_would_tell_few_reports_are_refused(small: Path) -> None:
     rows = warehouse.query(small, "from functionals where given = 'weighted=region,sex'")
     assert len(rows)
     assert rows["estimate"].isna().all()
-    assert rows["reason"].str.contains("would tell what fewer than 50 reports say").all()
+    assert rows["reason"].str.contains("would reveal a group of fewer than 50 reports").all()
     assert warehouse.query(small, "from weights").empty  # what weights cost would tell the count of a hidden category
 
 

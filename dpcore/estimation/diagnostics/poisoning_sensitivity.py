@@ -150,10 +150,10 @@ def exposed(estimate: Any, aggregate: Any, attribute: str) -> Any:
 
 
 def exposed_groups(
-    estimates: dict[str, DensityEstimate], aggregate: Any, attribute: str, given: str
+    estimates: dict[str, DensityEstimate], aggregate: Any, attribute: str, by: str
 ) -> dict[str, DensityEstimate]:
     """Return the estimates of a pair's groups, by category, with their sensitivity."""
-    scheme, pair = aggregate.scheme, Pair.from_aggregate(aggregate, attribute, given)
+    scheme, pair = aggregate.scheme, Pair.from_aggregate(aggregate, attribute, by)
     mechanism, rows = scheme.attributes[attribute].mechanism, dict(zip(pair.categories, pair.inverse, strict=True))
     return {
         category: replace(estimate, exposure=group_averaged(mechanism, pair.tables, rows[category], scheme.clients))

@@ -23,33 +23,33 @@ from dpcore.functionals.group import Group
 class Pair:
     """The statistics of a pair in an aggregate.
 
-    attribute, given: names of the numeric and of the categorical one.  categories: of the latter.
+    attribute, condition: names of the numeric and of the categorical one.  categories: of the latter.
     tables: (k, S), statistics by reported category.  response: (k, k), R, probabilities of the reported (rows) given the true
     one.
     """
 
     attribute: str
-    given: str
+    condition: str
     categories: tuple[str, ...]
     tables: np.ndarray
     response: np.ndarray
 
     @classmethod
-    def from_aggregate(cls, aggregate: Any, attribute: str, given: str) -> Pair:
+    def from_aggregate(cls, aggregate: Any, attribute: str, condition: str) -> Pair:
         """Return the pair; raises SchemeError if the aggregate lacks it, or if reports do not name one category each."""
-        if (attribute, given) not in aggregate.pairs:
+        if (attribute, condition) not in aggregate.pairs:
             declared = ", ".join(f"{numeric} given {other}" for numeric, other in aggregate.pairs) or "none"
             raise SchemeError(
-                f"{attribute} given {given} is not kept; name the pair in the scheme (it keeps: {declared})"
+                f"{attribute} given {condition} is not in the aggregate; add the pair to the scheme (it has: {declared})"
             )
-        other = aggregate.scheme.attributes[given]
+        other = aggregate.scheme.attributes[condition]
         if not other.mechanism.declared.names_one:
-            raise SchemeError(f"groups need reports of one category each; {given} has {other.mechanism.name}")
+            raise SchemeError(f"groups need reports of one category each; {condition} has {other.mechanism.name}")
         return cls(
             attribute,
-            given,
+            condition,
             tuple(other.categories),
-            aggregate.pairs[attribute, given],
+            aggregate.pairs[attribute, condition],
             other.mechanism.model().response(),
         )
 
@@ -66,11 +66,11 @@ class Pair:
         estimates = {}
         for place, category in enumerate(self.categories):
             try:
-                estimates[category] = estimate(place, Group(self.given, category))
+                estimates[category] = estimate(place, Group(self.condition, category))
             except NotEstimable:
                 continue  # too few reports for this group
         if not estimates:
-            raise NotEstimable(f"no group of {self.given} has enough reports of {self.attribute}; collect more")
+            raise NotEstimable(f"no group of {self.condition} has enough reports of {self.attribute}; collect more")
         return estimates
 
 

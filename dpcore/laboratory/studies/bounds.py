@@ -233,7 +233,7 @@ class _People:
     def weights(self) -> Mapping[str, float]:
         return {"all": 1.0}
 
-    def cell_probabilities(self, attribute: str, lower: float, upper: float, cells: int, given: str) -> np.ndarray:
+    def cell_probabilities(self, attribute: str, lower: float, upper: float, cells: int, condition: str) -> np.ndarray:
         cumulated = np.asarray(self.cdf(np.linspace(0, 1, cells + 1)), dtype=float)
         cumulated[0], cumulated[-1] = 0.0, 1.0
         law = np.maximum(np.diff(cumulated), 0.0)

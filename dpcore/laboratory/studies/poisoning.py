@@ -89,7 +89,7 @@ class Trial:
 
     @cached_property
     def scheme(self) -> Scheme:
-        head = f'name = "enemies"\nclients = {CLIENTS}\n[attributes.x]\n'
+        head = f'name = "attackers"\nclients = {CLIENTS}\n[attributes.x]\n'
         if self.is_oracle:
             categories = [f"c{i}" for i in range(_CATEGORIES)]
             kind = f'type = "categorical"\nepsilon = "{_LN3}"\ncategories = {categories}\n'

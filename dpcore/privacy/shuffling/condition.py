@@ -24,14 +24,14 @@ FEWEST = 50  # reports in a cell, the least count under which nothing is publish
 class Publication:
     """What is true of a round beside its scheme.
 
-    tokens: whether any report has one.  memoized: whether clients give a remembered answer again.  kept: whether files of
-    reports stay.  in_order: whether what is published shows how it grew as reports came.  least_cell: the fewest reports in
-    any group that is published, None where there are no groups.  delta: what the scheme's own noise leaves open.
+    tokens: whether any report has one. memoized: whether clients give a remembered answer again. keeps_reports: whether files
+    of reports stay. in_order: whether what is published shows how it grew as reports came. least_cell: the fewest reports in
+    any group that is published, None where there are no groups. delta: what the scheme's own noise leaves open.
     """
 
     tokens: bool = False
     memoized: bool = False
-    kept: bool = False
+    keeps_reports: bool = False
     in_order: bool = False
     least_cell: int | None = None
     delta: float = 0.0
@@ -47,7 +47,7 @@ class Publication:
         reasons = {
             "reports carry tokens, which link those of one client": self.tokens,
             "answers are remembered, so that a person's report comes again, and a rare one is known by it": self.memoized,
-            "files of reports are kept, and they show more than what is published": self.kept,
+            "files of reports are kept, and they show more than what is published": self.keeps_reports,
             "what is published shows the order in which reports came, so that a report hides among few": self.in_order,
             f"a published group has {self.least_cell} reports, fewer than {FEWEST}, and is no crowd": few,
             "noise is Gaussian, whose epsilon holds but for a delta of its own": self.delta > 0,

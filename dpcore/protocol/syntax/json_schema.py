@@ -50,14 +50,14 @@ def json_schema() -> dict[str, Any]:
 
 _POINTS = {"anyOf": [{"required": ["step"]}, {"required": ["values"]}]}  # which declare support points
 _BINS = {"required": ["type", "bins"]}
-_OF = {"required": ["of"]}
+_JOINT = {"required": ["of"]}
 _APART: dict[str, tuple[str, dict[str, Any]]] = {  # conditions that separate the kinds of one type
-    keys.LATTICE: ("numeric", _POINTS | {"not": _OF}),
+    keys.LATTICE: ("numeric", _POINTS | {"not": _JOINT}),
     keys.BINNED: ("categorical", _BINS),
-    keys.PLANE: ("numeric", _OF),
-    "numeric": ("numeric", {"not": {"anyOf": [*_POINTS["anyOf"], _OF]}}),
-    keys.CROSSED: ("categorical", _OF),
-    "categorical": ("categorical", {"not": {"anyOf": [_BINS, _OF]}}),
+    keys.PLANE: ("numeric", _JOINT),
+    "numeric": ("numeric", {"not": {"anyOf": [*_POINTS["anyOf"], _JOINT]}}),
+    keys.CROSSED: ("categorical", _JOINT),
+    "categorical": ("categorical", {"not": {"anyOf": [_BINS, _JOINT]}}),
 }
 
 

@@ -76,7 +76,7 @@ LATTICE = "lattice"  # a numeric attribute with support points
 BINNED = "binned"  # a categorical attribute of ranges of a number
 CROSSED = "crossed"  # a joint attribute of two columns' categories
 PLANE = "plane"  # a joint attribute of two columns' numbers
-_OF = Option(
+_JOINT = Option(
     "of", list[str], fewest=2, is_needed=True, words="the two columns of a joint attribute, such as job and region"
 )
 _BINS = Option(
@@ -189,7 +189,7 @@ _OWN[BINNED] = (
     *_NONRESPONSE,
 )
 _OWN[CROSSED] = (
-    _OF,
+    _JOINT,
     Option(
         "categories",
         list[list[str]],
@@ -201,7 +201,7 @@ _OWN[CROSSED] = (
     Option("missing", str, choices=("refuse",), default="refuse", words="an absent value is refused"),
 )
 _OWN[PLANE] = (
-    _OF,
+    _JOINT,
     Option("lower", list[Fraction], fewest=2, is_needed=True, words="the smallest value of each column, two numbers"),
     Option("upper", list[Fraction], fewest=2, is_needed=True, words="the largest value of each column, two numbers"),
     Option("units", list[str], fewest=2, default=("", ""), words="the unit of each column, shown in tables and charts"),
@@ -227,7 +227,7 @@ _CHOSEN = ("categorical", BINNED, LATTICE, CROSSED)  # kinds with an automatic c
 def kind_of(table: Mapping[str, Any]) -> str:
     """Return the kind of an attribute's values, a key of `BY_KIND`: its type, refined by the table's other keys."""
     kind = str(read((_TYPE,), table)["type"])
-    if _OF.name in table:
+    if _JOINT.name in table:
         return PLANE if kind == "numeric" else CROSSED
     if kind == "numeric":
         return LATTICE if _STEP.name in table or _POINTS.name in table else kind

@@ -26,6 +26,6 @@ def frame_of(checks: Iterable[Check]) -> pd.DataFrame:
     return pd.DataFrame(list(checks), columns=list(Check._fields))
 
 
-def of_group(quantity: str, given: str) -> str:
+def of_group(quantity: str, group: str) -> str:
     """Return `quantity | group`, as in names of checks, or the quantity alone without a group."""
-    return f"{quantity} | {given}" if given else quantity
+    return f"{quantity} | {group}" if group else quantity

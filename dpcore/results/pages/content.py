@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from dpcore.errors import WarehouseError
-from dpcore.estimation.functional_estimate import BIAS_AWARE, DISTRIBUTION_FREE, SAID, TWO_ROUNDS
+from dpcore.estimation.functional_estimate import BIAS_AWARE, DISTRIBUTION_FREE, REPEATED, TWO_ROUNDS
 from dpcore.privacy.shuffling.central_epsilon import upward
 from dpcore.privacy.shuffling.condition import CONDITION_OF_PAGE
 from dpcore.results.pages.latest_round import NothingLanded
@@ -200,7 +200,7 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
     queries = {name: read_query(name, **named) for name in (*_OF_ATTRIBUTE, *(_DRAWN if drawn else ()))}
     answers = {query: ask(query.sql) for query in queries.values()}
     frequencies, numbers, differences, *curves = answers.values()
-    alternatives, numbers = numbers, numbers[~numbers["estimator"].isin(SAID)]
+    alternatives, numbers = numbers, numbers[~numbers["estimator"].isin(REPEATED)]
     everyone, shares = (rows[rows["given"] == ""] for rows in (numbers, frequencies))
     shown, among = listed(shares), listed(frequencies[frequencies["given"] != ""])
     of_groups = [read(row_, unit) for row_ in records(by_category(among.rows))]
@@ -210,7 +210,7 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
         compared = [line for line in compared if line.verdict in _MARKED]
     rounds, trend_of = trends(curves[1], unit) if drawn else (0, {})
     named_by = [rows["estimator"] for rows in (*curves[:1], frequencies, everyone)]
-    estimators = sorted({name for rows in named_by for name in rows} - {*SAID})
+    estimators = sorted({name for rows in named_by for name in rows} - {*REPEATED})
     return Section(
         name=attribute,
         title=in_words(attribute),
@@ -326,8 +326,8 @@ def _by_attribute(rows: list[dict[str, Any]], units: dict[str, str], numbers: se
 
 def _check(row: dict[str, Any]) -> dict[str, Any]:
     name, _, inside = row["name"].removesuffix(")").partition("(")
-    functional, _, given = inside.partition(" | ")
-    subject = ", ".join(part for part in (in_words(functional), whose(given)) if part)
+    functional, _, group = inside.partition(" | ")
+    subject = ", ".join(part for part in (in_words(functional), whose(group)) if part)
     return {
         "name": f"{in_words(name)} of {subject}" if subject else in_words(name),
         "passed": row["passed"],

@@ -96,15 +96,15 @@ def points_of(rows: pd.DataFrame, unit: str, *, shown: int) -> Points | None:
         return Points(axis="y", at=[float(place) for place in range(min(shown, rows["category"].nunique()))])
     if "density" not in rows:
         return None
-    groups = [(given, group) for given, group in rows.groupby("given", sort=False)][:shown]
+    groups = [(key, group) for key, group in rows.groupby("given", sort=False)][:shown]
     grid = sorted(groups[0][1]["x"])
     at = grid[:: -(-len(grid) // _MOST)]
     width = float(_percent_width(rows))
     percent, name = f"% per {separated(width)} {unit}".strip(), in_words(str(rows["attribute"].iloc[0]))
     columns: dict[str, list[str]] = {f"{name} ({unit})" if unit else name: [separated(x) for x in at]}
-    for given, group in groups:
+    for key, group in groups:
         points = records(group.set_index("x").reindex(at))
-        if (parsed := Group.parse(str(given))) is None:
+        if (parsed := Group.parse(str(key))) is None:
             columns |= dict(_curve(points, 100 * width, percent, _band(group)))
         else:
             columns[f"{in_words(parsed.category)}, {percent}"] = [_in_one(row, 100 * width) for row in points]

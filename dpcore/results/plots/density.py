@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpcore.estimation.functional_estimate import SAID
+from dpcore.estimation.functional_estimate import REPEATED
 from dpcore.protocol.domain import dates
 from dpcore.results.plots import style
 from dpcore.results.plots.picture_kind import Kind, with_simultaneous_bands
@@ -161,7 +161,7 @@ def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
     figure, axes = style.new_axes()
     if len(numbers):
         numbers = numbers[numbers["functional"].str.startswith("atom(") & numbers["plug_in"].notna()]
-        numbers = numbers[~numbers["estimator"].isin(SAID)] if "estimator" in numbers else numbers
+        numbers = numbers[~numbers["estimator"].isin(REPEATED)] if "estimator" in numbers else numbers
     plot_density(rows, axes, atoms=numbers, unit=unit)
     return figure
 

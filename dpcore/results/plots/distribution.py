@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpcore.estimation.functional_estimate import SAID
+from dpcore.estimation.functional_estimate import REPEATED
 from dpcore.results.plots import style
 from dpcore.results.plots.picture_kind import Kind, with_simultaneous_bands
 from dpcore.results.text.phrases import in_words
@@ -27,7 +27,7 @@ def plot_distribution(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axe
     axes.fill_between(
         frame["x"], *ends, color=style.ESTIMATE, alpha=0.2, linewidth=0, label=style.share_of(frame, "band")
     )
-    for estimator in SAID:
+    for estimator in REPEATED:
         style.outline(axes, frame, estimator, ("cdf_low", "cdf_high"), 100)
     axes.plot(frame["x"], 100 * frame["cdf"], color=style.ESTIMATE, linewidth=2.2, label="estimate")
     axes.set_xlim(frame["x"].iloc[0], frame["x"].iloc[-1])
@@ -42,7 +42,7 @@ def plot_distribution(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axe
 
 def _with_bands(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """The rows for all clients without the density, if there is a simultaneous band."""
-    if len(rows) and rows["estimator"].isin(SAID).any():
+    if len(rows) and rows["estimator"].isin(REPEATED).any():
         for part, own in with_simultaneous_bands(rows):
             yield part, own.drop(columns=["density", "truth", "before"], errors="ignore")
 

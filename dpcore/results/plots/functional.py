@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dpcore.estimation.functional_estimate import SAID
+from dpcore.estimation.functional_estimate import REPEATED
 from dpcore.results.plots import style
 from dpcore.results.plots.picture_kind import Kind
 from dpcore.results.text.phrases import in_words, read, records
@@ -72,7 +72,7 @@ def plot_functional(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
 
 def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
     if "estimator" in rows:
-        rows = rows[~rows["estimator"].isin(SAID)]  # alternative intervals of the same functionals
+        rows = rows[~rows["estimator"].isin(REPEATED)]  # alternative intervals of the same functionals
     figure, axes = style.new_axes(height=style.height_for(len(rows)))
     plot_functional(rows, axes, unit=unit)
     return figure

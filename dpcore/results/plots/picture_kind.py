@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpcore.estimation.functional_estimate import SAID
+from dpcore.estimation.functional_estimate import REPEATED
 from dpcore.results.text.phrases import SHOWN
 
 
@@ -31,8 +31,8 @@ def with_simultaneous_bands(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFr
     overall = rows[rows["given"] == ""]
     if overall.empty:
         return
-    own = overall[~overall["estimator"].isin(SAID)]
-    for estimator in SAID:
+    own = overall[~overall["estimator"].isin(REPEATED)]
+    for estimator in REPEATED:
         band = overall[overall["estimator"] == estimator].set_index("x")
         if len(band):
             own = own.join(band[list(_ENDS)].add_prefix(f"{estimator}_"), on="x")

@@ -109,13 +109,13 @@ def _of_pair(left: GroupEstimates, right: GroupEstimates, run_id: str) -> Iterat
 
 
 def _row(
-    comparison: Comparison, run_id: str, attribute: str, given: str, other: str, right: str, left: str = "this round"
+    comparison: Comparison, run_id: str, attribute: str, group: str, other: str, right: str, left: str = "this round"
 ) -> tuple[Any, ...]:
     reason = comparison.reason
     if comparison.is_refused and reason is not None:
         reason = reason.replace("left: ", f"{left}: ").replace("right: ", f"{right}: ")
     numbers = [getattr(comparison, name) for name in _NUMBERS]
-    return (run_id, attribute, given, other, comparison.functional, *numbers, reason)
+    return (run_id, attribute, group, other, comparison.functional, *numbers, reason)
 
 
 def _judged(rows: list[tuple[Any, ...]]) -> pd.DataFrame:

@@ -184,8 +184,8 @@ def _functionals(round_: Round) -> pd.DataFrame:
     asked += [(name, BIAS_AWARE, "", results) for name, (results, _) in round_.assumed.items()]
     asked += [(name, DISTRIBUTION_FREE, "", results) for name, results in round_.any_law.items()]
     rows = [
-        {"attribute": name, "estimator": estimator, "given": given, **row_of(result)}
-        for name, estimator, given, results in asked
+        {"attribute": name, "estimator": estimator, "given": group, **row_of(result)}
+        for name, estimator, group, results in asked
         for result in results
     ]
     return _frame(rows, **dict.fromkeys(NUMBERS, "float64"))

@@ -197,12 +197,12 @@ def in_words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def whose(given: str, other: str | None = None) -> str:
+def whose(text: str, other: str | None = None) -> str:
     """Return a group in words: '' for all clients, 'home: rural', for a difference 'rural' or 'rural − urban'.
 
     Estimates weighted to the population are 'weighted by region'.
     """
-    group = Group.parse(given)
+    group = Group.parse(text)
     if group is None:
         return ""
     if group.attribute == WEIGHTED:

@@ -22,7 +22,7 @@ from dpcore.results.warehouse.queries import whole_table
 from dpcore.results.warehouse.transaction import one_line
 
 SCHEMES = ("postgresql://", "postgres://")
-_MADE = "made by ldpflow export, which replaces it"  # comment that identifies exported tables
+_EXPORT_COMMENT = "made by ldpflow export, which replaces it"  # comment that identifies exported tables
 _PATIENCE = 30.0  # timeout of the connection, seconds
 _ROWS = 8192  # rows converted at a time
 _TIME = pa.timestamp("us", tz="UTC")
@@ -97,7 +97,7 @@ async def _make_room(connection: Any, schema: str, table: str, columns: list[lis
     standing = await connection.fetchrow(_STANDING, _quoted(schema), table)
     if standing is not None:
         comment, existing = standing
-        if comment != _MADE:
+        if comment != _EXPORT_COMMENT:
             raise WarehouseError(f"{name}: exists and is not from an export; rename it, or add ?search_path=SCHEMA")
         if existing == columns:
             await connection.execute(f"delete from {name}")  # other sessions see the old rows until the commit
@@ -105,7 +105,7 @@ async def _make_room(connection: Any, schema: str, table: str, columns: list[lis
         await connection.execute(f"drop table {name}")
     definitions = ", ".join(f"{_quoted(column)} {kind}" for column, kind in columns)
     await connection.execute(f"create table {name} ({definitions})")
-    await connection.execute(f"comment on table {name} is '{_MADE}'")
+    await connection.execute(f"comment on table {name} is '{_EXPORT_COMMENT}'")
 
 
 def _records(content: pa.Table) -> Iterator[tuple[Any, ...]]:

@@ -19,16 +19,16 @@ class Assumed:
     weights: Mapping[str, float] = field(default_factory=lambda: {"all": 1.0})
 
     def cell_probabilities(
-        self, attribute: str, lower: float, upper: float, cells: int, given: str | None = None
+        self, attribute: str, lower: float, upper: float, cells: int, condition: str | None = None
     ) -> np.ndarray:
         """Return the probabilities of equal cells of the bounds, shape (cells,)."""
         x = np.linspace(0, 1, cells + 1)
         return np.diff(0.3 * x + 0.7 * (1 - (1 + 4 * x) * (1 - x) ** 4))
 
-    def range_probabilities(self, attribute: str, edges: Sequence[float], given: str | None = None) -> np.ndarray:
+    def range_probabilities(self, attribute: str, edges: Sequence[float], condition: str | None = None) -> np.ndarray:
         """Return equal probabilities, shape (k + 1,)."""
         return self.probabilities(attribute, ["", *map(str, edges)])
 
-    def probabilities(self, attribute: str, categories: Sequence[str], given: str | None = None) -> np.ndarray:
+    def probabilities(self, attribute: str, categories: Sequence[str], condition: str | None = None) -> np.ndarray:
         """Return equal probabilities, shape (k,)."""
         return np.full(len(categories), 1 / len(categories))

@@ -12,7 +12,7 @@ class Published:
     trust: 'local' if devices add the noise, 'central' if a curator does.
     """
 
-    who: str
+    organization: str
     low: float
     high: float
     delta: float

@@ -123,7 +123,9 @@ class _OnePlace:
     share: float
     weights: ClassVar[MappingProxyType[str, float]] = MappingProxyType({"all": 1.0})
 
-    def cell_probabilities(self, attribute: str, lower: float, upper: float, cells: int, given: object = None) -> Any:
+    def cell_probabilities(
+        self, attribute: str, lower: float, upper: float, cells: int, condition: object = None
+    ) -> Any:
         law = np.zeros(cells)
         law[min(int(self.share * cells), cells - 1)] = 1.0
         return law

@@ -16,7 +16,7 @@ from dpcore.laboratory.studies.aims.verdict import Verdict
 _SMOOTH, _SMOOTH_SHARE = (0.93, 0.97), 0.85
 _ATOMIC, _ATOMIC_SHARE = 0.93, 0.90
 _BAND_SHARE = 0.90
-_ENOUGH, _SURELY_BELOW, _SURE = 200, 0.92, 0.99  # returned numbers; coverage; of Clopper and Pearson's interval
+_ENOUGH, _CLEARLY_BELOW, _CONFIDENCE = 200, 0.92, 0.99  # returned numbers; coverage; of Clopper and Pearson's interval
 _WRONG = 0.08  # of all rounds of a cell, refused ones among them
 _PLAIN = ("beta_2_5", "beta_10_10", "bimodal", "uniform", "lognormal")  # few of these may be refused
 _REFUSED = {"dyadic_wave": 0.10, "wavelet_laplace": 0.30}
@@ -31,7 +31,7 @@ def judged(cells: pd.DataFrame) -> pd.DataFrame:
     """Return rows of the view `coverage_cells` with what is known without measuring, and what follows.
 
     kind: 'smooth', 'atomic' or 'band'.  is_regular: whether the influence function is bounded there.
-    low, high: Clopper and Pearson's 95 % interval of the coverage; surely: the upper limit of the 99 % interval; wrong: the
+    low, high: Clopper and Pearson's 95 % interval of the coverage; upper_99: the upper limit of the 99 % interval; wrong: the
     lower end of the 99 % one of the share of all rounds whose interval missed the truth; all as if a band's points were one.
     long: length over 3.92 standard deviations.  biased: |bias| in standard errors.
     """
@@ -44,8 +44,8 @@ def judged(cells: pd.DataFrame) -> pd.DataFrame:
     n = cells["returned"].to_numpy(float)
     k = cells["coverage"].fillna(0.0).to_numpy(float) * n
     cells["low"], cells["high"] = binomial_interval(k, n, coverage.CONFIDENCE)
-    cells["surely"] = binomial_interval(k, n, _SURE)[1]
-    cells["wrong"] = binomial_interval(n - k, cells["repetitions"].to_numpy(float), _SURE)[0]
+    cells["upper_99"] = binomial_interval(k, n, _CONFIDENCE)[1]
+    cells["wrong"] = binomial_interval(n - k, cells["repetitions"].to_numpy(float), _CONFIDENCE)[0]
     cells["long"] = cells["length"] / (_DEVIATIONS * cells["deviation"].where(cells["deviation"] > 0))
     cells["biased"] = cells["bias"].abs() / cells["standard_error"].where(cells["standard_error"] > 0)
     return cells
@@ -58,7 +58,7 @@ def verdicts(cells: pd.DataFrame) -> list[Verdict]:
     atomic = seen[seen["kind"] == "atomic"]["coverage"]
     straight = seen[(seen["kind"] == "smooth") & ~(seen["second_order"] >= _BENT)]  # where nobody said: judged
     debiased = seen[seen["functional"].isin(_DEBIASED)]
-    low = cells[(cells["returned"] >= _ENOUGH) & (cells["surely"] < _SURELY_BELOW)]
+    low = cells[(cells["returned"] >= _ENOUGH) & (cells["upper_99"] < _CLEARLY_BELOW)]
     aims = [
         Verdict(
             f"smooth: share of regular cells with coverage {_SMOOTH[0]:.0%} to {_SMOOTH[1]:.0%}",
@@ -82,7 +82,7 @@ def verdicts(cells: pd.DataFrame) -> list[Verdict]:
             for name in coverage.BANDS
         ),
         Verdict(
-            f"cells of {_ENOUGH} numbers whose {_SURE:.0%} upper limit is below {_SURELY_BELOW:.0%}",
+            f"cells of {_ENOUGH} numbers whose {_CONFIDENCE:.0%} upper limit is below {_CLEARLY_BELOW:.0%}",
             float(len(low)) if (cells["returned"] >= _ENOUGH).any() else None,
             0,
         ),

@@ -80,7 +80,7 @@ class Target:
         return np.where(x >= 1, 1.0, total)
 
     def cell_probabilities(
-        self, attribute: str, lower: float, upper: float, cells: int, given: str | None = None
+        self, attribute: str, lower: float, upper: float, cells: int, condition: str | None = None
     ) -> np.ndarray:
         """Return the probabilities, shape (cells,), of equal cells of [lower, upper], which must be [0, 1].
 
