@@ -78,12 +78,12 @@ def test_a_person_answers_sees_the_report_and_sends_it(
             tab.open(f"{url}consent.html", width)
             tab.evaluate(READY)
             assert text(tab, "trouble") == ""
-            assert "at most 99.4 % sure" in text(tab, "means")  # ln 3 + 4
-            assert "At most 75 % sure" in text(tab, "urban_rural-gives")
+            assert "at most 99.4 % certainty" in text(tab, "means")  # ln 3 + 4
+            assert "At most 75 % certainty" in text(tab, "urban_rural-gives")
             assert tab.evaluate(FITS)
             tab.evaluate("document.getElementById('prepare').click()")
             tab.evaluate("new Promise(done => setTimeout(done, 300))")
-            assert "still open" in text(tab, "urban_rural-wrong")
+            assert "not answered yet" in text(tab, "urban_rural-wrong")
             assert tab.evaluate("document.activeElement.name") == "urban_rural"
             tab.evaluate(FILL % json.dumps(ANSWERS))
             assert text(tab, "urban_rural-wrong") == ""
@@ -126,7 +126,7 @@ def test_a_page_that_is_loaded_again_remembers(site: Path, tab: chromium.Tab, sc
     with serving(site) as (url, posted):
         tab.open(f"{url}consent.html", 1000)
         tab.evaluate(READY)
-        assert text(tab, "means").startswith("From this one report, whoever sees it can learn this much and no more")
+        assert text(tab, "means").startswith("Anyone who sees this report can guess which of two equally likely")
         answer(tab)
         tab.evaluate("document.getElementById('send').click()")
         wait(tab, "sent")
@@ -137,8 +137,8 @@ def test_a_page_that_is_loaded_again_remembers(site: Path, tab: chromium.Tab, sc
             assert not tab.evaluate("document.getElementById('form').checkVisibility()")
             assert "left this device on" in text(tab, "before-when")
             assert "and arrived" in text(tab, "before-when")
-            assert "whoever sees both can become at most 99.99 % sure, not 99.4 %" in text(tab, "before-cost")
-            assert "\u03b5 = 10.2, not 5.1" in text(tab, "before-cost")
+            assert "with at most 99.99 % certainty, instead of 99.4 %" in text(tab, "before-cost")
+            assert "\u03b5 = 10.2 instead of 5.1" in text(tab, "before-cost")
             assert tab.evaluate(FITS)
             tab.screenshot(screenshots / f"consent_{width}_before.png")
         assert len(posted) == 1
@@ -150,11 +150,11 @@ def test_a_page_that_is_loaded_again_remembers(site: Path, tab: chromium.Tab, sc
         assert posted[0] != posted[1]
         tab.open(f"{url}consent.html", 390)
         tab.evaluate(READY)
-        assert "whoever sees all 3" in text(tab, "before-cost")
+        assert "Anyone who sees all 3 reports" in text(tab, "before-cost")
         tab.evaluate("localStorage.setItem(Object.keys(localStorage)[0], 'nothing')")
         tab.open(f"{url}consent.html", 390)
         tab.evaluate(READY)
-        assert "Whether it arrived" in text(tab, "before-when")
+        assert "does not know whether it arrived" in text(tab, "before-when")
         assert tab.complaints == []
 
 
@@ -188,7 +188,7 @@ def test_a_report_that_may_have_arrived_is_remembered_and_another_tab_told(site:
         tab.open(f"{url}consent.html", 1000)
         tab.evaluate(READY)
         wait(tab, "before")
-        assert "Whether it arrived, this page does not know" in text(tab, "before-when")
+        assert "This page does not know whether it arrived" in text(tab, "before-when")
 
 
 def test_where_nothing_can_be_kept_the_page_says_so(site: Path, tab: chromium.Tab, screenshots: Path) -> None:
@@ -198,7 +198,7 @@ def test_where_nothing_can_be_kept_the_page_says_so(site: Path, tab: chromium.Ta
         tab.open(f"{url}consent.html", 390)
         tab.evaluate(READY)
         assert text(tab, "trouble") == ""
-        assert "lets the page remember nothing" in text(tab, "means")
+        assert "lets the page store nothing" in text(tab, "means")
         answer(tab)
         tab.evaluate("document.getElementById('send').click()")
         wait(tab, "sent")
@@ -251,7 +251,7 @@ def test_who_was_refused_for_good_may_answer_otherwise(site: Path, tab: chromium
             tab.evaluate(f"document.getElementById('{press}').click()")
             wait(tab, "review")
         tab.evaluate("new Promise(done => setTimeout(done, 500))")
-        assert "does not take this report (out of range)" in text(tab, "unsent")
+        assert "refused this report (out of range)" in text(tab, "unsent")
         assert tab.evaluate("document.getElementById('send').disabled")
         tab.evaluate("document.getElementById('back').click()")
         tab.evaluate(FILL % json.dumps(ANSWERS | {"race": "black"}))
@@ -291,7 +291,7 @@ def test_what_a_running_collector_is_sent_is_accepted_and_counted_once(
             if sent:
                 wait(tab, "before")
                 tab.evaluate("document.getElementById('again').click()")
-            assert "a few whole numbers that this page draws by chance" in text(tab, "leaves")
+            assert "a few whole numbers that this page draws at random" in text(tab, "leaves")
             assert tab.evaluate(FITS)
             tab.evaluate(FILL % json.dumps(ANSWERS))
             tab.screenshot(screenshots / f"survey_{width}_form.png")
@@ -395,23 +395,23 @@ def test_what_is_sent_in_clear_is_named_before_anything_is_sent(
             tab.open(f"{url}consent.html", width)
             tab.evaluate(READY)
             assert text(tab, "trouble") == ""
-            assert text(tab, "promise-title") == "Your answers stay on this device, all but region and app version"
+            assert text(tab, "promise-title") == "Your answers stay on this device, except region and app version"
             assert text(tab, "clear-title") == "Not hidden: region and app version"
-            assert "whoever receives the report can read them" in text(tab, "clear-why")
-            assert "may tell whose report this is" in text(tab, "clear-risk")
-            assert text(tab, "region-gives") == "Not hidden: this is sent as you say it."
-            assert "equally likely before, region and app version known, they" in text(tab, "means")
+            assert "the receiver of the report can read them" in text(tab, "clear-why")
+            assert "may identify your report" in text(tab, "clear-risk")
+            assert text(tab, "region-gives") == "Not hidden: this is sent as you answer it."
+            assert "and knows your region and app version can guess which of two" in text(tab, "means")
             assert tab.evaluate(FITS)
             tab.evaluate(FILL % json.dumps(ANSWERS))
             tab.evaluate("document.getElementById('prepare').click()")
             tab.evaluate("new Promise(done => setTimeout(done, 300))")
-            assert "still open" in text(tab, "region-wrong")
+            assert "not answered yet" in text(tab, "region-wrong")
             tab.evaluate(FILL % json.dumps({"region": "West", "app_version": "3.1"}))
             tab.screenshot(screenshots / f"labels_{width}_form.png")
             tab.evaluate("document.getElementById('prepare').click()")
             wait(tab, "review")
             assert not tab.evaluate("document.getElementById('clear').checkVisibility()")
-            assert text(tab, "unprotected").startswith("But region and app version are sent as you said them, and")
+            assert text(tab, "unprotected").startswith("But region and app version are sent exactly as you answered")
             shown = text(tab, "lines").split("\n")
             assert shown[shown.index("Region") :] == [
                 *("Region", "Stays here", "Nothing", "Is sent, not hidden", "“West”"),
@@ -422,7 +422,7 @@ def test_what_is_sent_in_clear_is_named_before_anything_is_sent(
         assert posted == []
         tab.evaluate("document.getElementById('send').click()")
         wait(tab, "sent")
-        assert "All your answers but region and app version were never sent" in text(tab, "sent")
+        assert "All your answers except region and app version were never sent" in text(tab, "sent")
         report = wire.read_report(posted[0], scheme)
         assert (report.answers["region"], report.answers["app_version"]) == ((0, (2,)), (0, (7,)))
         kept = tab.evaluate(f"localStorage.getItem('ldpflow {scheme.digest} ')")
@@ -468,16 +468,16 @@ def test_two_questions_may_be_answered_together_and_a_column_is_asked_once(
             tab.open(f"{url}consent.html", width)
             tab.evaluate(READY)
             assert text(tab, "trouble") == ""
-            assert "What you say to “Work” above counts here too" in text(tab, "work_and_place-gives")
+            assert "Your answer to “Work” above is used here too" in text(tab, "work_and_place-gives")
             assert "One answer is drawn for both together" in text(tab, "habits-gives")
             assert tab.evaluate(FITS)
             tab.evaluate("document.getElementById('prepare').click()")
             tab.evaluate("new Promise(done => setTimeout(done, 300))")
-            assert "still open" in text(tab, "work-wrong")
+            assert "not answered yet" in text(tab, "work-wrong")
             tab.evaluate(FILL % json.dumps({"work": "nurse", "habits-1": "no", "habits-2": "yes"}))
             tab.evaluate("document.getElementById('prepare').click()")
             tab.evaluate("new Promise(done => setTimeout(done, 300))")
-            assert "still open" in text(tab, "work_and_place-2-wrong")
+            assert "not answered yet" in text(tab, "work_and_place-2-wrong")
             assert "0 to 200,000 counts as the nearer end" in text(tab, "income_and_age-1-gives")
             tab.evaluate(FILL % json.dumps({"income_and_age-1": "41,000", "income_and_age-2": "about 30"}))
             tab.screenshot(screenshots / f"together_{width}_form.png")

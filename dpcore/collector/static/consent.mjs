@@ -1,12 +1,12 @@
 /**
- * The consent page: a form made from the scheme, a plain sentence about what leaves the device and what epsilon means, each label
- * that is sent in clear by its name, and the report itself before it is sent.  Answers live in the form alone.  All that is stored, on this device, is how many reports
- * left it for this survey and round, and when the last one did: each further one would tell more, and the page says so.
+ * The consent page: a form made from the scheme, what leaves the device and what epsilon means, the labels that are sent unprotected,
+ * and the report before it is sent.  Answers exist in the form only.  The page stores on this device how many reports were sent for
+ * this survey and round, and when the last one was: each further report would reveal more, and the page says so.
  */
 
 import { make } from "./elements.mjs";
 import { Client, INSTANTS, InvalidRecord, dateIn, isDate, fetchBundle, writeReport } from "./ldpflow.mjs";
-import { chance, isTold, tellOdds } from "./odds.mjs";
+import { chance, hasOdds, showOdds } from "./odds.mjs";
 
 const place = document.querySelector('meta[name="ldpflow"]').dataset;
 const at = (id) => document.getElementById(id);
@@ -17,19 +17,19 @@ const unitOf = (attribute) => (isDate(attribute) ? "" : attribute.unit);
 const shown = (attribute, x) => (isDate(attribute) ? dateIn(x, attribute.unit) : number(x, 6));
 const inWords = (name) => name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
 const asked = ({ name, key, column }) => wording.questions?.[key ? column : name] ?? inWords(key ? column : name);
-const idOf = ({ key, name }) => key ?? name; // of what is asked: an attribute, or a column of two that are asked together
+const idOf = ({ key, name }) => key ?? name; // of a question: an attribute, or a column of a joint attribute
 const inARow = (names) => new Intl.ListFormat("en-GB").format(names.map((name) => name.replaceAll("_", " ")));
 const MOST_RADIOS = 8;
 
 let scheme;
-let known = 0; // reports that had left when the person was last told of them
-let drawn = { answers: null, report: null, text: null }; // the report of these answers, so that nobody draws twice
+let known = 0; // sent reports that the page has shown to the respondent
+let drawn = { answers: null, report: null, text: null }; // the report of these answers, which is drawn once
 
-// ---- What this device remembers
+// ---- The memory of this device
 
 const memory = () => `ldpflow ${scheme.digest} ${place.round}`;
 
-/** What left this device before: {reports, last, arrived}; null where the browser lets a page keep nothing. */
+/** The reports sent from this device: {reports, last, arrived}; null if the browser does not let pages store anything. */
 function before() {
   try {
     const kept = JSON.parse(localStorage.getItem(memory()) ?? "{}");
@@ -39,7 +39,7 @@ function before() {
   }
 }
 
-/** Remember that a report leaves, or has arrived; false where the browser does not let us. */
+/** Store that a report is being sent, or has arrived; false if the browser does not allow it. */
 function remember(arrived) {
   const reports = Math.max(known, before()?.reports ?? 0);
   try {
@@ -50,22 +50,22 @@ function remember(arrived) {
   }
 }
 
-/** Tell of what has left since the person was last told, and return whether anything has. */
-function tellOfBefore() {
+/** Show reports that were sent since the last time, and return whether there are any. */
+function showSentBefore() {
   const { reports, last, arrived } = before() ?? { reports: known };
   if (reports <= known) return false;
   const when = new Date(last);
   const on = Number.isNaN(when.valueOf()) || !last ? "" : ` on ${when.toLocaleString("en-GB", { dateStyle: "long", timeStyle: "short" })}`;
-  const [these, many] = reports === 1 ? ["A report", "both"] : [`${reports} reports`, `all ${reports + 1}`];
-  at("before-title").textContent = arrived ? "You have sent your report" : "Your report was on its way";
+  const [these, many] = reports === 1 ? ["A report", "both reports"] : [`${reports} reports`, `all ${reports + 1} reports`];
+  at("before-title").textContent = arrived ? "You have sent your report" : "Your report may have been sent";
   at("before-when").textContent = arrived
-    ? `${these} for this survey left this device${reports === 1 ? "" : ", the last"}${on}, and arrived. You need do nothing more.`
-    : `${these} for this survey left this device${reports === 1 ? "" : ", the last"}${on}. Whether it arrived, this page does not know; it may have.`;
+    ? `${these} for this survey left this device${reports === 1 ? "" : ", the last"}${on}, and arrived. You need not do anything else.`
+    : `${these} for this survey left this device${reports === 1 ? "" : ", the last"}${on}. This page does not know whether it arrived; it may have.`;
   at("before-cost").textContent =
-    `If you answer again, a new report is drawn, and it tells more about you: whoever sees ${many} can become at most `
-    + `${sureness((reports + 1) * totalEpsilon())} % sure, not ${sureness(totalEpsilon())} %, of one of two `
-    + `${scheme.attributes.size > 1 ? "sets of answers" : "answers"} that seemed equally likely (ε = ${number((reports + 1) * totalEpsilon(), 2)}, `
-    + `not ${number(totalEpsilon(), 2)}). It would also count you ${reports === 1 ? "twice" : `${reports + 1} times`}.`;
+    `If you answer again, a new report is drawn, and it reveals more about you. Anyone who sees ${many} can guess which of two equally likely `
+    + `${scheme.attributes.size > 1 ? "sets of answers" : "answers"} is yours with at most ${certainty((reports + 1) * totalEpsilon())} % certainty, instead of `
+    + `${certainty(totalEpsilon())} % (ε = ${number((reports + 1) * totalEpsilon(), 2)} instead of ${number(totalEpsilon(), 2)}). `
+    + `You would also be counted ${reports === 1 ? "twice" : `${reports + 1} times`}.`;
   for (const id of ["promise", "odds", "clear", "asking", "review", "sent"]) at(id).hidden = true;
   at("before").hidden = false;
   at("again").onclick = () => {
@@ -79,10 +79,10 @@ function tellOfBefore() {
   return true;
 }
 
-// ---- What is promised
+// ---- The promise
 
-/** How sure one can become of one of two answers held equally likely, in per cent, rounded up. */
-function sureness(epsilon) {
+/** The largest posterior probability of one of two equally likely answers, in per cent, rounded up. */
+function certainty(epsilon) {
   const share = 100 / (1 + Math.exp(-epsilon));
   const digits = share < 99 ? 0 : share < 99.9 ? 1 : 2;
   return number(Math.min(Math.ceil(share * 10 ** digits) / 10 ** digits, 99.99), digits);
@@ -98,57 +98,57 @@ function promise() {
   at("title").textContent = document.title = wording.title ?? inWords(scheme.name);
   at("description").textContent = scheme.description ? `${scheme.description}.` : "";
   at("leaves").textContent =
-    "What leaves is a report: a few whole numbers that this page draws by chance. Your answers only shift the odds."
-    + (scheme.reporting === "one" && scheme.units.length > 1 ? " It is about one of the questions only, drawn by chance too." : "")
-    + (inClear() ? ` Beside them go ${inClear()}, as you say ${scheme.labels.size > 1 ? "them" : "it"}.` : "")
-    + " You will see it before it is sent. The survey learns about everyone together, not about you.";
-  const also = inClear();
-  const learned = `${also ? "Of all else, whoever sees this one report" : "From this one report, whoever sees it"} can learn this much and no more: of two `
+    "Only a report leaves: a few whole numbers that this page draws at random. Your answers only change their probabilities."
+    + (scheme.reporting === "one" && scheme.units.length > 1 ? " The report is about one question only, chosen at random." : "")
+    + (unprotectedNames() ? ` It also contains ${unprotectedNames()}, exactly as you answer.` : "")
+    + " You will see it before it is sent. The survey learns about all respondents together, not about you.";
+  const also = unprotectedNames();
+  const learned = `Anyone who sees this report${also ? ` and knows your ${also}` : ""} can guess which of two equally likely `
     + (scheme.attributes.size > 1 ? "sets of answers" : "answers")
-    + ` that seemed equally likely before${also ? `, ${also} known` : ""}, they can become at most ${sureness(total)} % sure of one. `
-    + (scheme.attributes.size > 1 ? "For one question alone it is less, and is said there. " : "");
-  at("means").textContent = `${isTold ? "" : learned}In the language of privacy: ε = ${number(total, 2)}${scheme.attributes.size > 1 ? " in all" : ""}. `
-    + `A second report would tell as much again, so send one${before() ? "" : ": this browser lets the page remember nothing, so it cannot warn you"}.`;
+    + ` is yours with at most ${certainty(total)} % certainty. `
+    + (scheme.attributes.size > 1 ? "Each single question reveals less; the figure is shown at the question. " : "");
+  at("means").textContent = `${hasOdds ? "" : learned}The privacy parameter is ε = ${number(total, 2)}${scheme.attributes.size > 1 ? " in total" : ""}. `
+    + `A second report would reveal as much again, so send only one${before() ? "" : ": this browser lets the page store nothing, so it cannot warn you"}.`;
   at("about").replaceChildren(
-    "Made and checked on this device by ",
+    "Made and verified on this device by ",
     make("code", { textContent: "ldpflow.mjs" }),
     ". Scheme ",
     make("code", { textContent: scheme.digest.slice(0, 16) }),
-    ". That you took part, and when, is visible to whoever receives the report.",
-    before() ? " This page remembers on this device that a report was sent, and when, and nothing else." : "",
+    ". The receiver of the report can see that you took part, and when.",
+    before() ? " This page stores on this device only that a report was sent, and when." : "",
   );
   at("about").hidden = false;
   ask();
 }
 
-/** The names of what is sent in clear, as words in a sentence; "" where nothing is. */
-const inClear = () => inARow([...scheme.labels.keys()]);
+/** The names of the labels as words in a sentence; "" if there are none. */
+const unprotectedNames = () => inARow([...scheme.labels.keys()]);
 
-/** Name every label, and what it tells. */
-function tellOfLabels() {
-  const names = inClear();
+/** Show the labels, and what they reveal. */
+function showLabels() {
+  const names = unprotectedNames();
   if (!names) return;
-  const [they, them, are, say] = scheme.labels.size > 1 ? ["they", "them", "are", "say"] : ["it", "it", "is", "says"];
-  at("promise-title").textContent = `Your answers stay on this device, all but ${names}`;
+  const [them, are, show] = scheme.labels.size > 1 ? ["them", "are", "show"] : ["it", "is", "shows"];
+  at("promise-title").textContent = `Your answers stay on this device, except ${names}`;
   at("clear-title").textContent = `Not hidden: ${names}`;
-  at("clear-why").textContent = `What you choose there is sent as it is, without any chance, and whoever receives the report can read ${them}. `
-    + `So results can be shown by ${names}.`;
-  at("clear-risk").textContent = `${they.replace(/^./, (letter) => letter.toUpperCase())} ${say} which group you belong to. Where few people are alike in `
-    + `${scheme.labels.size > 1 ? "all of them" : "it"}, that may tell whose report this is. What is promised above is not promised of ${them}.`;
-  at("unprotected").textContent = `But ${names} ${are} sent as you said ${them}, and nothing protects ${them}.`;
-  at("never").textContent = `All your answers but ${names}`;
+  at("clear-why").textContent = `Your answers there are sent unchanged, and the receiver of the report can read ${them}. `
+    + `The survey uses ${them} to show results by ${names}.`;
+  at("clear-risk").textContent = `${names.replace(/^./, (letter) => letter.toUpperCase())} ${show} which group you belong to. In a small group, this may `
+    + `identify your report. The promise above does not cover ${them}.`;
+  at("unprotected").textContent = `But ${names} ${are} sent exactly as you answered, without protection.`;
+  at("never").textContent = `All your answers except ${names}`;
 }
 
-/** Show the form, and what is said of it. */
+/** Show the form and its explanations. */
 function ask() {
   for (const id of ["promise", "asking"]) at(id).hidden = false;
-  at("odds").hidden = !isTold;
+  at("odds").hidden = !hasOdds;
   at("clear").hidden = scheme.labels.size === 0;
 }
 
 // ---- The form
 
-/** What is asked, a column once: attributes, and the columns of those that ask two together; id -> each. */
+/** The questions, each column once: attributes, and the columns of joint attributes; id -> question. */
 function questions() {
   const byColumn = new Map();
   for (const one of [...scheme.reported.values()].flatMap((attribute) => attribute.sides ?? [attribute])) {
@@ -157,19 +157,19 @@ function questions() {
   return new Map([...byColumn.values()].map((one) => [idOf(one), one]));
 }
 
-/** How sure one can become of an answer: as the collector tells it, else by the epsilon that is promised. */
-const sureOf = ({ name, epsilon }) => (isTold ? [chance(name), ` (ε\u00a0=\u00a0${number(epsilon, 2)})`]
-  : [`At most ${sureness(epsilon)} % sure of one of two equally likely answers (ε = ${number(epsilon, 2)}).`]);
+/** The odds of an answer: the collector's sentence, otherwise the figure that epsilon promises. */
+const oddsOf = ({ name, epsilon }) => (hasOdds ? [chance(name), ` (ε\u00a0=\u00a0${number(epsilon, 2)})`]
+  : [`At most ${certainty(epsilon)} % certainty about one of two equally likely answers (ε = ${number(epsilon, 2)}).`]);
 
-/** Two questions, of whose answers one report tells. */
+/** The two questions of a joint attribute, which has one report. */
 function together(attribute) {
   const shown = questions();
   const here = attribute.sides.filter((side) => shown.has(side.key));
   const above = [...shown.values()].filter((one) => attribute.sides.some((side) => side.column === one.column) && !here.includes(one));
-  const said = above.length ? `What you say to ${new Intl.ListFormat("en-GB").format(above.map((one) => `“${asked(one)}”`))} above counts here too. ` : "";
+  const note = above.length ? `Your answer to ${new Intl.ListFormat("en-GB").format(above.map((one) => `“${asked(one)}”`))} above is used here too. ` : "";
   const gives = make("p", { className: "gives", id: `${attribute.name}-gives`,
-    textContent: `${said}One answer is drawn for both together. ` });
-  gives.append(...sureOf(attribute));
+    textContent: `${note}One answer is drawn for both together. ` });
+  gives.append(...oddsOf(attribute));
   return make("fieldset", { className: "together", id: attribute.name, attributes: { "aria-describedby": `${attribute.name}-gives` } },
     make("legend", { textContent: asked(attribute) }), gives, ...here.map(question));
 }
@@ -180,10 +180,10 @@ function question(attribute) {
   const gives = make("p", {
     className: "gives",
     id: `${name}-gives`,
-    textContent: attribute.type === "label" ? "Not hidden: this is sent as you say it."
+    textContent: attribute.type === "label" ? "Not hidden: this is sent as you answer it."
       : bounds(attribute),
   });
-  if (attribute.type !== "label" && !attribute.key) gives.append(...sureOf(attribute));
+  if (attribute.type !== "label" && !attribute.key) gives.append(...oddsOf(attribute));
   const wrong = make("p", { className: "wrong", id: `${name}-wrong` });
   const open = attribute.type === "label" ? "open" : "";
   const described = { "aria-describedby": `${name}-gives ${name}-wrong` };
@@ -205,10 +205,10 @@ function question(attribute) {
 
 const nameOf = (attribute, label) => (attribute.missing === "category" && label === "missing" ? "I would rather not say" : label);
 
-/** The ranges of a number in words, where there are few; an edge is in the upper one. */
+/** The ranges of a number in words, abbreviated if there are many; an edge belongs to the upper range. */
 function ranges({ bins }) {
-  const told = bins.map((edge) => number(edge, 6));
-  const words = [`below ${told[0]}`, ...told.slice(1).map((edge, i) => `${told[i]} to below ${edge}`), `${told.at(-1)} and above`];
+  const edges = bins.map((edge) => number(edge, 6));
+  const words = [`below ${edges[0]}`, ...edges.slice(1).map((edge, i) => `${edges[i]} to below ${edge}`), `${edges.at(-1)} and above`];
   return (words.length > MOST_RADIOS ? [words[0], words[1], "…", words.at(-1)] : words).join("; ");
 }
 
@@ -224,13 +224,13 @@ function bounds(attribute) {
   return outside + nearest + mayStay;
 }
 
-/** The answers as a record: column -> what was chosen or written, '' where nothing was. */
+/** The answers as a record: column -> the chosen or written text, '' if empty. */
 function answers() {
   const data = new FormData(at("form"));
   const entries = [...questions()].map(([id, { column, isNumber, unit }]) => {
-    const said = (data.get(id) ?? "").trim();
-    if (isInstant({ unit }) && said) return [column, new Date(said).toISOString()]; // of the zone of this device
-    return [column, isNumber ? said.replaceAll(/[,\s](?=\d{3}(\D|$))/g, "") : said];
+    const text = (data.get(id) ?? "").trim();
+    if (isInstant({ unit }) && text) return [column, new Date(text).toISOString()]; // in the time zone of this device
+    return [column, isNumber ? text.replaceAll(/[,\s](?=\d{3}(\D|$))/g, "") : text];
   });
   return Object.fromEntries(entries);
 }
@@ -244,7 +244,7 @@ function complain(error) {
   const expected = attribute.isNumber
     ? `Please write a ${noun(attribute)}${attribute.outside === "refuse" ? ` from ${shown(attribute, attribute.lower)} to ${shown(attribute, attribute.upper)}` : ""}, such as ${example(attribute)}.`
     : "Please choose one.";
-  mark(id, isEmpty ? `This one is still open. ${expected}` : expected);
+  mark(id, isEmpty ? `This question is not answered yet. ${expected}` : expected);
   at(id).querySelector("input, select").focus();
 }
 
@@ -266,8 +266,8 @@ function listed(words) {
   return words.length > 6 ? `${shown} and ${words.length - 6} more` : shown || "none";
 }
 
-/** What an answer of the report says, in words. */
-function says(attribute, { level, values }) {
+/** Describe an answer of the report in words. */
+function described(attribute, { level, values }) {
   const { categories, mechanism } = attribute;
   const scale = mechanism.levels > 1 ? `Scale ${level + 1} of ${mechanism.levels}, ` : "";
   const [low, high] = mechanism.ranges(level)[0];
@@ -283,16 +283,16 @@ function says(attribute, { level, values }) {
   }
 }
 
-/** What somebody said, as the page shows it. */
-function inOwnWords(attribute, said) {
-  const words = attribute.isNumber && said && Number.isFinite(Number(said)) ? number(Number(said), 6) : said;
+/** The respondent's own answer as the page shows it. */
+function inOwnWords(attribute, answer) {
+  const words = attribute.isNumber && answer && Number.isFinite(Number(answer)) ? number(Number(answer), 6) : answer;
   return words ? `${words} ${unitOf(attribute)}`.trim() : "–";
 }
 
-function show({ report, text, answers: said }) {
+function show({ report, text, answers: own }) {
   at("lines").replaceChildren(...[...scheme.reported.values()].map((attribute) => {
     const answer = report.answers.get(attribute.name);
-    const own = (attribute.sides ?? [attribute]).map((one) => inOwnWords(one, said[one.column])).join("; ");
+    const words = (attribute.sides ?? [attribute]).map((one) => inOwnWords(one, own[one.column])).join("; ");
     if (attribute.type === "label") {
       return make("li", { className: "open" }, make("h3", { textContent: asked(attribute) }),
         make("div", { className: "stays" }, make("div", { className: "what", textContent: "Stays here" }), "Nothing"),
@@ -300,13 +300,13 @@ function show({ report, text, answers: said }) {
           `“${nameOf(attribute, attribute.categories[answer.values[0]])}”`));
     }
     return make("li", {}, make("h3", { textContent: asked(attribute) }),
-      make("div", { className: "stays" }, make("div", { className: "what", textContent: "Stays here" }), own),
+      make("div", { className: "stays" }, make("div", { className: "what", textContent: "Stays here" }), words),
       make("div", { className: "leaves" }, make("div", { className: "what", textContent: "Is sent" }),
-        answer ? says(attribute, answer) : "Nothing: not this question"));
+        answer ? described(attribute, answer) : "Nothing: not this question"));
   }));
   at("bytes").textContent = text;
-  at("size").textContent = `${text.length} letters: the scheme, a random number that lets it be counted once, and the answers`
-    + `${inClear() ? `, ${inClear()} among them` : ""}.`;
+  at("size").textContent = `${text.length} characters: the scheme, a random number so that the report is counted once, and the answers`
+    + `${unprotectedNames() ? `, including ${unprotectedNames()}` : ""}.`;
   at("unsent").textContent = "";
   for (const id of ["asking", "promise", "odds", "clear"]) at(id).hidden = true;
   at("review").hidden = false;
@@ -316,12 +316,12 @@ function show({ report, text, answers: said }) {
 
 async function prepare(event) {
   event.preventDefault();
-  const said = answers();
+  const record = answers();
   try {
-    if (JSON.stringify(said) !== JSON.stringify(drawn.answers)) {
-      const report = await new Client(scheme).report(said, place.round);
-      drawn = { answers: said, report, text: writeReport(report, scheme) };
-      at("send").disabled = false; // where another was refused for good
+    if (JSON.stringify(record) !== JSON.stringify(drawn.answers)) {
+      const report = await new Client(scheme).report(record, place.round);
+      drawn = { answers: record, report, text: writeReport(report, scheme) };
+      at("send").disabled = false; // it is disabled after a final refusal
     }
     for (const id of questions().keys()) mark(id, "");
     show(drawn);
@@ -332,22 +332,22 @@ async function prepare(event) {
 
 async function send() {
   if (!drawn.leaves) {
-    if (tellOfBefore()) return; // another tab has sent one
+    if (showSentBefore()) return; // another tab has sent one
     known += 1;
     drawn.leaves = true;
   }
-  remember(false); // before it leaves: where the answer is lost, the report may have arrived
+  remember(false); // before sending: if the response is lost, the report may still have arrived
   at("send").disabled = at("back").disabled = true;
   at("unsent").textContent = "";
   try {
     const headers = { "Content-Type": "application/json" };
     const answer = await fetch(place.reports, { method: "POST", headers, body: drawn.text, credentials: "omit" });
-    const said = await answer.json().catch(() => ({}));
-    if (!answer.ok) throw new NotTaken(answer.status, said.reason);
-    at("arrived").textContent = said.answer === "already have it"
+    const receipt = await answer.json().catch(() => ({}));
+    if (!answer.ok) throw new NotTaken(answer.status, receipt.reason);
+    at("arrived").textContent = receipt.answer === "already have it"
       ? "Your report had arrived before, and is counted once." : "Your report has arrived and is counted once.";
     at("kept").textContent = remember(true)
-      ? "This device remembers that a report was sent." : "This browser lets the page remember nothing, so please do not answer again.";
+      ? "This device remembers that a report was sent." : "This browser lets the page store nothing, so please do not answer again.";
     at("form").reset();
     for (const id of ["lines", "bytes"]) at(id).replaceChildren();
     at("review").hidden = true;
@@ -356,14 +356,14 @@ async function send() {
     drawn = { answers: null, report: null, text: null };
   } catch (error) {
     at("unsent").textContent = error.isFinal
-      ? `The survey does not take this report (${error.message}). Nothing of it was kept, and sending it again would not help.`
-      : `It could not be sent (${error.message}). Trying again sends the same report, and it is counted once.`;
+      ? `The survey refused this report (${error.message}). It was not stored, and sending it again would not help.`
+      : `The report could not be sent (${error.message}). If you try again, the same report is sent and counted once.`;
     at("send").disabled = error.isFinal ?? false;
     at("back").disabled = false;
   }
 }
 
-/** An answer that is not a receipt; final where the same report would get it again. */
+/** A response that is not a receipt; final if the same report would be refused again. */
 class NotTaken extends Error {
   constructor(status, reason) {
     super(reason ? reason.replaceAll("_", " ") : `the collector answered ${status}`);
@@ -381,20 +381,20 @@ function back() {
 try {
   scheme = await fetchBundle(new URL(place.bundle, location.href));
   promise();
-  tellOfLabels();
+  showLabels();
   const shown = questions();
   at("form").append(...[...scheme.reported.values()].filter((each) => each.sides || shown.has(each.name)).map(question),
     make("div", { className: "actions" }, make("button", { type: "submit", id: "prepare", textContent: "Show me my report" })),
-    make("p", { className: "small", textContent: "It is drawn here and shown to you. Nothing is sent yet." }));
-  tellOdds(asked);
+    make("p", { className: "small", textContent: "The report is made here and shown to you. Nothing is sent yet." }));
+  showOdds(asked);
   at("form").addEventListener("submit", prepare);
   at("form").addEventListener("input", ({ target }) => mark(target.name, ""));
   at("send").addEventListener("click", send);
   at("back").addEventListener("click", back);
-  tellOfBefore();
-  const look = () => at("before").hidden && at("sent").hidden && !at("send").disabled && tellOfBefore() && at("before-title").focus();
+  showSentBefore();
+  const look = () => at("before").hidden && at("sent").hidden && !at("send").disabled && showSentBefore() && at("before-title").focus();
   addEventListener("storage", look); // another tab has sent one
-  addEventListener("pageshow", look); // or did while this page lay in the browser's memory
+  addEventListener("pageshow", look); // or did so while this page was in the browser's cache
 } catch (error) {
   at("trouble").textContent = `The survey cannot be shown, and nothing has been sent: ${error.message}.`;
 }

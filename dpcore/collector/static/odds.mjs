@@ -1,6 +1,6 @@
 /**
- * How well answers can be guessed, in words, a picture and numbers, in the language that a person chooses.  The collector computes
- * and words all of it; this module shows it.  Where it hands out nothing, a page elsewhere, nothing is shown.
+ * How well answers can be guessed, in words, a picture and numbers, in the language that the respondent chooses.  The collector
+ * computes the texts, and this module shows them.  Pages on other sites have no texts, and show nothing.
  */
 
 import { make } from "./elements.mjs";
@@ -9,49 +9,49 @@ const SVG = "http://www.w3.org/2000/svg";
 const at = (id) => document.getElementById(id);
 const { languages = [], first } = JSON.parse(at("odds-texts").textContent);
 
-/** Whether there is anything to tell. */
-export const isTold = languages.length > 0;
+/** Whether there are texts to show. */
+export const hasOdds = languages.length > 0;
 
-/** The language that a page opens with: the survey's, else the first of the browser's that there is, else English. */
+/** The page's first language: the survey's, otherwise the first available one of the browser, otherwise English. */
 function opening() {
-  const known = (tag) => languages.find(({ texts }) => texts.code === tag || texts.code === tag.split("-")[0]);
-  return known(first ?? "") ?? navigator.languages.map(known).find(Boolean) ?? languages[0];
+  const available = (tag) => languages.find(({ texts }) => texts.code === tag || texts.code === tag.split("-")[0]);
+  return available(first ?? "") ?? navigator.languages.map(available).find(Boolean) ?? languages[0];
 }
 
-/** The place under a question where its sentence stands. */
+/** The element for a question's sentence. */
 export const chance = (name) => make("span", { id: `${name}-chance` });
 
-/** Show everything; asked: how the page puts a question's name. */
-export function tellOdds(asked, told = opening()) {
-  if (!isTold) return;
-  const { texts, questions, all, after } = told;
+/** Show the texts of a language; asked: the wording of a question. */
+export function showOdds(asked, chosen = opening()) {
+  if (!hasOdds) return;
+  const { texts, questions, all, after } = chosen;
   at("odds").lang = texts.code;
   at("odds-title").textContent = texts.title;
   at("languages").replaceChildren(...languages.map((other) => {
     const button = make("button", { type: "button", lang: other.texts.code, textContent: other.texts.language,
-      attributes: { "aria-pressed": String(other === told) } });
+      attributes: { "aria-pressed": String(other === chosen) } });
     button.addEventListener("click", () => {
-      tellOdds(asked, other);
+      showOdds(asked, other);
       at("languages").children[languages.indexOf(other)].focus();
     });
     return button;
   }));
   at("odds-picture").replaceChildren(dots(all), make("p", { className: "legend" },
-    make("span", { className: "guess", textContent: `${told.guess} ${texts.guessing}` }),
-    make("span", { className: "more", textContent: `${all.dots - told.guess} ${texts.seeing}` })));
+    make("span", { className: "guess", textContent: `${chosen.guess} ${texts.guessing}` }),
+    make("span", { className: "more", textContent: `${all.dots - chosen.guess} ${texts.seeing}` })));
   at("odds-sentence").textContent = [all.sentence, after?.sentence ?? ""].join(" ").trim();
   at("odds-words").textContent = texts.paragraph_title;
   at("odds-paragraph").textContent = all.paragraph;
   at("odds-figures").textContent = texts.numbers_title;
-  at("odds-numbers").replaceChildren(...table(told, asked));
+  at("odds-numbers").replaceChildren(...table(chosen, asked));
   for (const [name, { sentence }] of Object.entries(questions)) {
-    const place = at(`${name}-chance`); // none where its column is asked with another
+    const place = at(`${name}-chance`); // missing if another question has its column
     if (place) Object.assign(place, { lang: texts.code, textContent: sentence });
   }
   at("odds").hidden = false;
 }
 
-/** A hundred dots: those that guessing has right, those that whoever sees the report has right beyond, and the others. */
+/** A hundred dots: correct guesses without the report, further correct guesses with it, and the others. */
 function dots({ dots: filled, picture }) {
   const svg = document.createElementNS(SVG, "svg");
   for (const [name, value] of Object.entries({ viewBox: "0 0 100 100", role: "img", "aria-label": picture })) svg.setAttribute(name, value);
