@@ -76,7 +76,12 @@ def sampled(places: list[str], count: int, seed: int) -> list[Bug]:
         all_of_it = [edit for edit in _edits(text) if text.count(edit[0]) == 1 and (path, *edit) not in planted]
         if all_of_it and len(found) < count:
             old, new = rng.choice(all_of_it)
-            own = [_tests_of(path), "tests/house/test_frozen.py", *asked_for([path]), "tests/house/test_house.py"]
+            own = [
+                _tests_of(path),
+                "tests/architecture/test_frozen.py",
+                *asked_for([path]),
+                "tests/architecture/test_conventions.py",
+            ]
             tests = tuple(dict.fromkeys(own))
             found.append(Bug(f"{len(found)} {old.strip()} -> {new.strip()}", path, old, new, tests))
     return found

@@ -1,9 +1,10 @@
 """The tutorial: notebooks kept as plain Python, run one after the other in a scratch copy, and written as Markdown pages.
 
-`make tutorial` writes data/guide/tutorial/*.md anew from the *.py beside them, with what came out; tests/house/test_tutorial.py
-runs the same and compares.  Tags of cells: `hidden` is run and not shown; of `picture` the picture alone is shown; `file:NAME`
-is written to that file; what comes out of `rows vary` has other rows by chance, so that its first line alone is compared.
-Ports that pages name are exchanged for free ones while cells run, so that nobody who uses them is disturbed.
+`make tutorial` writes data/guide/tutorial/*.md anew from the *.py beside them, with what came out;
+tests/architecture/test_tutorial.py runs the same and compares.  Tags of cells: `hidden` is run and not shown; of `picture` the
+picture alone is shown; `file:NAME` is written to that file; what comes out of `rows vary` has other rows by chance, so that its
+first line alone is compared.  Ports that pages name are exchanged for free ones while cells run, so that nobody who uses them
+is disturbed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pages of the reference, each made of what it is about; `tests/house/test_reference.py` compares them with the files."""
+"""The pages of the reference, made from the code; `tests/architecture/test_reference.py` compares them with the files."""
 
 from __future__ import annotations
 

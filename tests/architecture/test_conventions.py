@@ -1,4 +1,4 @@
-"""The rules of the house that a machine can hold."""
+"""Conventions of the code that a test can check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grimp import build_graph
 import dpcore as dp
 
 PYTHON = sorted(p for d in ("dpcore", "flows") for p in (Path(__file__).parents[2] / d).rglob("*.py"))
-ROOMS = sorted((Path(__file__).parents[2] / "dpcore").glob("*/__init__.py"))
+PACKAGES = sorted((Path(__file__).parents[2] / "dpcore").glob("*/__init__.py"))
 
 
 @cache
@@ -56,12 +56,12 @@ def test_every_module_opens_with_what_it_is() -> None:
     assert [path for path in PYTHON if not re.match(r'"""[A-Z`].{20,}', text(path))] == []
 
 
-def test_a_room_says_what_belongs_there_and_what_it_may_import() -> None:
-    for room in ROOMS:
-        told = (ast.get_docstring(tree(room), clean=True) or "").split("\n\nModules:\n")[0]
-        assert len(told.splitlines()) <= 6, f"{room}: five lines, and a blank one after the first"
+def test_a_package_says_what_belongs_there_and_what_it_may_import() -> None:
+    for package in PACKAGES:
+        told = (ast.get_docstring(tree(package), clean=True) or "").split("\n\nModules:\n")[0]
+        assert len(told.splitlines()) <= 6, f"{package}: five lines, and a blank one after the first"
         for words in ("Here:", "Not here:", "May import"):
-            assert words in " ".join(told.split()), (room, words)
+            assert words in " ".join(told.split()), (package, words)
 
 
 def test_the_lock_holds_no_host(root: Path) -> None:

@@ -19,18 +19,18 @@ from tests.programs.blocks import QUICK, RUN, blocks, lay, run, same
 
 ELSEWHERE = {  # pages and folders of pages that are run by another test, or by none, and why
     "CHANGELOG.md": "a list",
-    "data/guide/tutorial/": "tests/house/test_tutorial.py",
-    "data/project/README.md": "tests/house/test_project_page.py",
-    "data/project/RUNNING.md": "tests/house/test_running.py",
-    "dpcore/EXTENDING.md": "tests/house/test_extending.py",
-    "dpcore/extending/": "tests/house/test_extending.py",
+    "data/guide/tutorial/": "tests/architecture/test_tutorial.py",
+    "data/project/README.md": "tests/architecture/test_project_page.py",
+    "data/project/RUNNING.md": "tests/architecture/test_running.py",
+    "dpcore/EXTENDING.md": "tests/architecture/test_extending.py",
+    "dpcore/extending/": "tests/architecture/test_extending.py",
     "dpcore/results/pages/templates/": "templates of pages that runs make",
 }
 
 
 STAYS = "it stays until Ctrl-C; the tutorial starts it"
 NOT_RUN = {  # blocks of pages that people meet first, which bear no comment: page -> how a block begins -> why
-    "README.md": {"make run": "tests/house/test_contract.py has it, and these are the tests"},
+    "README.md": {"make run": "tests/architecture/test_contract.py has it, and these are the tests"},
     "data/README.md": {
         "import numpy as np, pyarrow": "it needs statsmodels, and made the file once",
         "import pandas as pd, pyarrow": "it needs the file of a package, and made the sample once",
