@@ -194,7 +194,7 @@ def test_a_run_whose_machine_dies_goes_on_from_its_finished_shards(
     assert state(port, run)["type"] == "RUNNING"
     crashed = soon(lambda: [one for one in told[1] if one["url"].endswith(run)], 3 * PATIENCE)
     assert crashed[0]["state"] == "Crashed"
-    assert "No sign of life" in crashed[0]["message"]
+    assert "No heartbeat" in crashed[0]["message"]
     assert ended(port, run)["type"] == "COMPLETED"
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
     assert ask(port, f"/api/flow_runs/{run}")["run_count"] == 2
