@@ -178,7 +178,7 @@ def _keep_to_owner(home: Path) -> None:
 
 
 def _check_host(host: str) -> None:
-    """Refuse an address that is not this machine's, and all of its addresses if users are not told which one to open."""
+    """Refuse foreign addresses, and 0.0.0.0 without PREFECT_UI_URL, because users need one address to open."""
     if host == environment.EVERYWHERE and not os.environ.get("PREFECT_UI_URL"):
         raise UpError(f"host {host} needs PREFECT_UI_URL, the address that users open; other names are refused")
     if not environment.is_here(host):

@@ -8,7 +8,7 @@ Modules:
     coverage: the coverage study: how often nominal 95 % intervals cover the true value, how long they are
     joint: the study of two attributes together: coverage of nominal 95 % intervals
     landing: rows of studies into a warehouse and out of it, landed as they are made and gone on with
-    option: what a study can be asked, said with the field: of it are made the command's option
+    option: an option of a study, declared with its field; it defines the command's option
     points: the study of values on points
     poisoning: the study of malicious clients: their gains, compared with theory
     profile: where the processor time and the memory of a round go, step by step

@@ -1,4 +1,4 @@
-"""What a study can be asked, said with the field: of it are made the command's option, the form's field, and the check."""
+"""An option of a study, declared with its field; it defines the command's option, the form's field, and the check."""
 
 from __future__ import annotations
 

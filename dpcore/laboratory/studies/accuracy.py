@@ -1,4 +1,4 @@
-"""The accuracy study: targets x clients x epsilons x methods, each cell measured on its own and told as soon as it is known.
+"""The accuracy study: targets x clients x epsilons x methods, each cell measured separately and reported immediately.
 
 Rows.  A metric's `value` is the median error over all repetitions, low and high its order-statistic interval.
 The rows `METRIC.first` and `METRIC.second` are the medians of the even and of the odd repetitions: the best peer in hindsight

@@ -65,7 +65,7 @@ def _powers(base: np.ndarray, many: int) -> tuple[np.ndarray, np.ndarray]:
 def _transform(waves: np.ndarray, length: int, reach: int, start: float, tilt: float) -> np.ndarray:
     """Return the sum over i < reach of x e^(-tilt x) e^(2 pi i wave / length), x = start + i, for each wave.
 
-    It is a geometric sum; waves but the first, 0, and the last, length / 2, count twice, as half of them are not told.
+    It is a geometric sum; waves but the first, 0, and the last, length / 2, count twice, as half of them are not stored.
     """
     roots = _roots(length)
     falls, turn = math.exp(-tilt), np.pi / length * waves[1:]

@@ -56,7 +56,7 @@ def verdicts(cells: pd.DataFrame) -> list[Verdict]:
     seen = cells[~cells["refused"]]
     smooth = seen[(seen["kind"] == "smooth") & seen["is_regular"]]["coverage"]
     atomic = seen[seen["kind"] == "atomic"]["coverage"]
-    straight = seen[(seen["kind"] == "smooth") & ~(seen["second_order"] >= _BENT)]  # where nobody said: judged
+    straight = seen[(seen["kind"] == "smooth") & ~(seen["second_order"] >= _BENT)]  # not declared, so judged
     debiased = seen[seen["functional"].isin(_DEBIASED)]
     low = cells[(cells["returned"] >= _ENOUGH) & (cells["upper_99"] < _CLEARLY_BELOW)]
     aims = [
