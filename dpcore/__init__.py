@@ -50,6 +50,7 @@ _EXPORTS = {
     "joint": "dpcore.pipeline",
     "keyed": "dpcore._random",
     "privatize": "dpcore.protocol.records.privatization",
+    "regress": "dpcore.estimation.regression.regression",
     "run": "dpcore.pipeline",
     "secure": "dpcore._random",
     "seeded": "dpcore._random",
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     )
     from dpcore.estimation.inference.comparison import compare, compare_frequencies
     from dpcore.estimation.inference.two_rounds import combine
+    from dpcore.estimation.regression.regression import regress
     from dpcore.pipeline import aggregate, estimate, joint, run, simulate
     from dpcore.privacy.budget import Budget
     from dpcore.protocol.aggregates import Aggregate

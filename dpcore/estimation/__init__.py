@@ -19,6 +19,7 @@ Modules:
     groups: groups of an aggregate: report counts and refusals
     inference/: confidence intervals and bands of functionals, and comparisons of estimates
     joint/: two attributes together: their joint distribution from pairs of reports
+    regression/: one attribute on public labels: logistic, multinomial and linear models
     registry: every estimator by its name in schemes
     requirements: whether a scheme's attributes can be estimated as declared
     weighting/: weighting by public labels: raking, weighted estimates and their variance

@@ -200,6 +200,7 @@ MIN_STEP = 1e-4  # of a Newton step, halved
 SUFFICIENT_GAIN = 1e-4  # of the gain that a slope promises: less is no step [NocedalWright2006], 3.1
 CONVERGED = 1e-8  # squared step in posterior standard deviations: 1e-4 left is a tenth of what is promised
 SUM_ROUNDING = 1e-14  # of a log-likelihood: what adding it up in another order may take from it
+COEFFICIENT_TOLERANCE = 1e-10  # of a log odds ratio, in a step of a regression
 MARGIN_TOLERANCE = 1e-10  # of a distribution with given margins
 CONSTRAINT_TOLERANCE = 1e-6  # of the bound
 NEAR_MEAN = 1e-4  # |w| below which a saddlepoint formula is 0/0 and its limit is used

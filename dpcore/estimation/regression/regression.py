@@ -1,0 +1,380 @@
+"""The regression of one attribute on public labels: coefficients, marginal effects and tests, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import scipy
+
+from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimation.functional_estimate import check_confidence, normal_quantile
+from dpcore.estimation.regression import categorical_outcome, numeric_outcome
+from dpcore.estimation.regression.design_matrix import Design, design, ordered
+from dpcore.estimation.weighting.raking import Weights
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LOGISTIC, MULTINOMIAL, LINEAR = "logistic", "multinomial", "linear"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coefficient:
+    """One coefficient of a model, or one average marginal effect.
+
+    category: of the outcome, against the reference category; '' for a number.  term: a column of the design matrix.
+    value, standard_error, low, high: a log odds ratio, a difference of proportions, or in the unit of the number.
+    p_value: of the two-sided test that it is 0.
+    """
+
+    category: str
+    term: str
+    value: float
+    standard_error: float
+    low: float
+    high: float
+    p_value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChiSquareTest:
+    """A test with a chi-squared distribution.  term: the term whose coefficients are all 0; '' for the goodness of fit."""
+
+    term: str
+    statistic: float
+    degrees_of_freedom: int
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Regression:
+    """A fitted regression.
+
+    kind: 'logistic' (two categories), 'multinomial' or 'linear'.  reference: the category of the outcome that the others are
+    compared with; '' for a number.  coefficients: category by category.  covariance: of the coefficients.
+    effects: average marginal effects: the mean change of a category's proportion, over all reports, from the reference category
+    of a label to another; none for a number without interactions, whose coefficients they are.
+    terms: likelihood-ratio tests of each term, Wald tests if reports are weighted.  fit: of the model against one proportion
+    or mean for each combination of labels; None if there are as many coefficients, or with weights.
+    n: number of reports.
+    """
+
+    outcome: str
+    formula: str
+    kind: str
+    reference: str
+    confidence: float
+    n: int
+    coefficients: tuple[Coefficient, ...]
+    covariance: np.ndarray
+    effects: tuple[Coefficient, ...]
+    terms: tuple[ChiSquareTest, ...]
+    fit: ChiSquareTest | None
+
+    def __repr__(self) -> str:
+        return f"<Regression {self.formula}: {self.kind}, {self.n} reports>"
+
+    def __getitem__(self, term: str) -> Coefficient:
+        """Return a coefficient by the name of its term, such as "region = north"; with its category as "nurse : ..."."""
+        for one in self.coefficients:
+            if term in (one.term, f"{one.category} : {one.term}"):
+                return one
+        raise SchemeError(
+            f"no coefficient {term!r}; the regression has {', '.join(dict.fromkeys(c.term for c in self.coefficients))}"
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per coefficient: category, term, estimate, standard_error, low, high, p_value, odds_ratio and limits.
+
+        odds_ratio, odds_low, odds_high: exponentials; NaN for a number.
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame([vars(one) for one in self.coefficients]).rename(columns={"value": "estimate"})
+        for name, column in (("odds_ratio", "estimate"), ("odds_low", "low"), ("odds_high", "high")):
+            frame[name] = np.nan if self.kind == LINEAR else np.exp(frame[column].astype(float))
+        return frame
+
+
+def regress(
+    aggregate: Any,
+    formula: str,
+    *,
+    reference: Mapping[str, str] | None = None,
+    confidence: float = 0.95,
+    weights: Weights | None = None,
+    fewest: int = 1,
+) -> Regression:
+    """Return the regression of an attribute on labels.
+
+    Parameters
+    ----------
+    aggregate : Aggregate
+        Of a scheme with labels; reports of one combination of labels are summed, so that nothing else is needed.
+    formula : str
+        "ATTRIBUTE ~ LABELS", such as "income ~ region * sex"; operators + - * : and parentheses.
+    reference : mapping of str to str, optional
+        The category that others are compared with, by label or for the outcome; the first one where absent.
+    confidence : float
+        Of the intervals, strictly between 0 and 1.
+    weights : Weights, optional
+        Of the aggregate's reports by label (`rake`), for coefficients of the population.
+    fewest : int
+        Reports that each combination of the formula's labels needs, unless it has none.
+
+    Returns
+    -------
+    Regression
+        Logistic for two categories, multinomial for more, linear for a number.
+
+    Raises
+    ------
+    SchemeError
+        For an invalid formula, or an attribute without categories or numbers.
+    NotEstimable
+        If a combination of labels has too few reports, or the reports do not determine the coefficients.
+
+    Notes
+    -----
+    Categories: maximum likelihood through the mechanism (`categorical_outcome`).  Numbers: weighted least squares on
+    distribution-free means (`numeric_outcome`).  Intervals are normal.
+    """
+    check_confidence(confidence)
+    scheme, references = aggregate.scheme, dict(reference or {})
+    of_labels = {name: category for name, category in references.items() if name in scheme.labels}
+    parsed, shape = design(formula, scheme, of_labels)
+    if unknown := references.keys() - {*parsed.labels, parsed.outcome}:
+        raise SchemeError(f"reference: {sorted(unknown)[0]!r} is neither the outcome nor a label of {formula!r}")
+    attribute, held = scheme.attributes[parsed.outcome], aggregate.labelled
+    n = shape.sums(held.answered[parsed.outcome])
+    _check_counts(shape, n, fewest)
+    cells = _Cells.from_sums(shape, held.answered[parsed.outcome], held.statistics[parsed.outcome], weights)
+    model: _Model
+    if attribute.has_density or attribute.points is not None:
+        if parsed.outcome in references:
+            raise SchemeError(f"reference: {parsed.outcome} is a number, which has no reference category; remove it")
+        kind, categories, model = LINEAR, ("",), _Linear.fitted(attribute, cells)
+    elif attribute.sides:
+        raise SchemeError(
+            f"regression of {attribute.name}: a joint attribute cannot be the outcome; declare one column alone"
+        )
+    else:
+        order = ordered(attribute.categories, attribute.name, references)
+        categories = tuple(attribute.categories[place] for place in order)
+        kind, model = LOGISTIC if len(order) == 2 else MULTINOMIAL, _Categorical.fitted(attribute, cells, order)
+    return Regression(
+        outcome=parsed.outcome,
+        formula=formula,
+        kind=kind,
+        reference="" if kind == LINEAR else categories[0],
+        confidence=confidence,
+        n=int(n.sum()),
+        coefficients=tuple(_coefficients(model, shape.columns, categories[kind != LINEAR :], confidence)),
+        covariance=model.covariance,
+        effects=tuple(_effects(model, shape, cells, categories, confidence)),
+        terms=tuple(_tests(model, shape, cells.is_weighted)),
+        fit=_goodness(model, cells),
+    )
+
+
+def _check_counts(shape: Design, n: np.ndarray, fewest: int) -> None:
+    """Raise NotEstimable if a combination of the labels' categories has fewer reports than required, but not none."""
+    short = np.flatnonzero((n > 0) & (n < fewest))
+    if len(short):
+        raise NotEstimable(
+            f"{len(short)} combinations of labels have fewer than {fewest:,} reports, such as {shape.names()[short[0]]}; "
+            "merge categories or use fewer labels"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Reports by cell: of the formula's labels, or with weights of all labels.
+
+    matrix: (C, p).  rows: (C,), the row of the design.  n: (C,), above 0.  statistics: (C, S).  weights: (C,).
+    """
+
+    matrix: np.ndarray
+    rows: np.ndarray
+    n: np.ndarray
+    statistics: np.ndarray
+    weights: np.ndarray
+    is_weighted: bool
+
+    @classmethod
+    def from_sums(cls, shape: Design, n: np.ndarray, statistics: np.ndarray, weights: Weights | None) -> _Cells:
+        if weights is None:
+            n, statistics = shape.sums(n), shape.sums(statistics)
+            rows, values = np.arange(len(n)), np.ones(len(n))
+        else:
+            if weights.values.shape != n.shape:
+                raise SchemeError("weights must be those of this aggregate's reports by label; rake its own counts")
+            rows, values = shape.places, weights.values
+        there = n > 0
+        rows = rows[there]
+        return cls(shape.matrix[rows], rows, n[there], statistics[there], values[there], weights is not None)
+
+
+class _Model(Protocol):
+    """A fitted model of the outcome's proportions, or of its mean."""
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """The coefficients, (m, p); m: independent proportions or means of a cell."""
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Of the coefficients, row after row, (m p, m p)."""
+
+    @property
+    def distance(self) -> float:
+        """The squared distance of data and model, in standard errors."""
+
+    def predicted(self, matrix: np.ndarray) -> np.ndarray:
+        """Return the proportions or means (C, k) of covariates (C, p)."""
+
+    def slopes(self, matrix: np.ndarray) -> np.ndarray:
+        """Return their derivatives by the coefficients, (C, k, m p)."""
+
+    def ratio(self, columns: np.ndarray) -> float:
+        """Return minus twice the log likelihood ratio of the model with the columns `columns`, (p,) bool, alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Categorical:
+    sums: categorical_outcome.Sums
+    matrix: np.ndarray
+    fit: categorical_outcome.Fit
+
+    @classmethod
+    def fitted(cls, attribute: Any, cells: _Cells, order: np.ndarray) -> _Categorical:
+        model = attribute.mechanism.model()
+        sums = categorical_outcome.Sums(model, order, cells.statistics, cells.n, cells.weights)
+        return cls(sums, cells.matrix, categorical_outcome.fit(sums, cells.matrix))
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        return self.fit.coefficients
+
+    @property
+    def covariance(self) -> np.ndarray:
+        return self.fit.covariance
+
+    @property
+    def distance(self) -> float:
+        return self.fit.distance
+
+    def predicted(self, matrix: np.ndarray) -> np.ndarray:
+        return categorical_outcome.proportions(self.fit.coefficients, matrix)
+
+    def slopes(self, matrix: np.ndarray) -> np.ndarray:
+        return categorical_outcome.slopes(self.predicted(matrix), matrix)
+
+    def ratio(self, columns: np.ndarray) -> float:
+        start = self.fit.coefficients[:, columns]
+        smaller = categorical_outcome.fit(self.sums, self.matrix[:, columns], start)
+        return self.sums.deviance(smaller.laws, self.fit.laws) - self.sums.deviance(self.fit.laws, self.fit.laws)
+
+
+@dataclass(frozen=True, eq=False)
+class _Linear:
+    means: numeric_outcome.Means
+    matrix: np.ndarray
+    weights: np.ndarray
+    fit: numeric_outcome.LinearFit
+
+    @classmethod
+    def fitted(cls, attribute: Any, cells: _Cells) -> _Linear:
+        means = numeric_outcome.means(attribute, cells.statistics, cells.n)
+        fit = numeric_outcome.fit(means, cells.matrix, cells.weights)
+        return cls(means, cells.matrix, cells.weights, fit)
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        return self.fit.coefficients[None]
+
+    @property
+    def covariance(self) -> np.ndarray:
+        return self.fit.covariance
+
+    @property
+    def distance(self) -> float:
+        return self.fit.distance
+
+    def predicted(self, matrix: np.ndarray) -> np.ndarray:
+        return np.asarray(matrix @ self.fit.coefficients)[:, None]
+
+    def slopes(self, matrix: np.ndarray) -> np.ndarray:
+        return matrix[:, None]
+
+    def ratio(self, columns: np.ndarray) -> float:
+        return numeric_outcome.fit(self.means, self.matrix[:, columns], self.weights).distance - self.fit.distance
+
+
+def _coefficients(
+    model: _Model, columns: tuple[str, ...], categories: tuple[str, ...], confidence: float
+) -> Iterator[Coefficient]:
+    errors = np.sqrt(np.diagonal(model.covariance)).reshape(model.coefficients.shape)
+    for category, values, own in zip(categories, model.coefficients, errors, strict=True):
+        for term, value, error in zip(columns, values, own, strict=True):
+            yield _with_interval(category, term, value, error, confidence)
+
+
+def _effects(
+    model: _Model, shape: Design, cells: _Cells, categories: tuple[str, ...], confidence: float
+) -> Iterator[Coefficient]:
+    """Average marginal effects, over the reports; the covariates' distribution is taken as known."""
+    share = np.bincount(cells.rows, cells.n * cells.weights, len(shape.matrix))
+    share = share / share.sum()
+    for label, names in shape.categories.items():
+        for place, name in enumerate(names[1:], 1):
+            there, here = (shape.matrix[shape.with_level(label, level)] for level in (place, 0))
+            values = share @ (model.predicted(there) - model.predicted(here))
+            slopes = np.einsum("c,ckq->kq", share, model.slopes(there) - model.slopes(here))
+            errors = np.sqrt(np.einsum("kq,qr,kr->k", slopes, model.covariance, slopes))
+            for category, value, error in zip(categories, values, errors, strict=True):
+                yield _with_interval(category, f"{label} = {name}", float(value), float(error), confidence)
+
+
+def _with_interval(category: str, term: str, value: float, error: float, confidence: float) -> Coefficient:
+    half = normal_quantile(confidence) * error
+    return Coefficient(
+        category=category,
+        term=term,
+        value=float(value),
+        standard_error=float(error),
+        low=float(value - half),
+        high=float(value + half),
+        p_value=float(2 * scipy.special.ndtr(-abs(value) / error)),
+    )
+
+
+def _tests(model: _Model, shape: Design, is_weighted: bool) -> Iterator[ChiSquareTest]:
+    """Tests of the terms that no interaction contains."""
+    for term, columns in shape.terms.items():
+        if any(set(term.split(":")) < set(other.split(":")) for other in shape.terms):
+            continue
+        others = np.ones(shape.matrix.shape[1], dtype=bool)
+        others[columns] = False
+        free = int((~others).sum()) * len(model.coefficients)
+        statistic = _wald(model, ~others) if is_weighted else max(model.ratio(others), 0.0)
+        yield _chi_square(term, statistic, free)
+
+
+def _wald(model: _Model, tested: np.ndarray) -> float:
+    places = np.flatnonzero(np.tile(tested, len(model.coefficients)))
+    values = model.coefficients.ravel()[places]
+    return float(values @ np.linalg.solve(model.covariance[np.ix_(places, places)], values))
+
+
+def _goodness(model: _Model, cells: _Cells) -> ChiSquareTest | None:
+    free = len(cells.n) * len(model.coefficients) - model.coefficients.size
+    return None if cells.is_weighted or free <= 0 else _chi_square("", model.distance, free)
+
+
+def _chi_square(term: str, statistic: float, free: int) -> ChiSquareTest:
+    p_value = float(scipy.special.chdtrc(free, statistic))
+    return ChiSquareTest(term=term, statistic=float(statistic), degrees_of_freedom=free, p_value=p_value)
