@@ -43,6 +43,7 @@ from dpcore.protocol.scheme import Scheme
 if TYPE_CHECKING:
     from dpcore.estimation.joint.joint_estimate import JointEstimate
     from dpcore.estimation.joint.pair_estimates import PairEstimates
+    from dpcore.estimation.regression.regression import Regression
 
 __all__ = ["Round", "aggregate", "collect", "estimate", "estimate_all", "joint", "privatize", "run", "simulate"]
 
@@ -73,6 +74,7 @@ class Round:
     population by label, and the weights computed from them. joints: estimates of pairs with joint counts, in the scheme's
     order. assumed: functionals under a declared assumption, with the test of that assumption, by attribute. any_law:
     functionals with distribution-free intervals, for attributes whose scheme requests them.
+    regressions: those that the scheme declares, by name; the reason if one cannot be estimated.
     """
 
     aggregate: Aggregate
@@ -87,6 +89,7 @@ class Round:
     joints: tuple[PairEstimates, ...] = ()
     assumed: Mapping[str, tuple[tuple[FunctionalEstimate, ...], Evidence]] = field(default_factory=dict)
     any_law: Mapping[str, tuple[FunctionalEstimate, ...]] = field(default_factory=dict)
+    regressions: Mapping[str, Regression | str] = field(default_factory=dict)
 
 
 def aggregate(scheme: Scheme, *batches: ReportBatch) -> Aggregate:
@@ -251,7 +254,20 @@ def estimate_all(
         joints = pair_estimates(aggregate, estimates, unavailable, fewest)
     by_group = tuple(estimated)
     parts = (aggregate, estimates, functionals, unavailable, by_group, withheld, labelled, margins, weights, joints)
-    return Round(*parts, assumed, any_law)
+    return Round(*parts, assumed, any_law, _regressions(aggregate, fewest, hide_labels))
+
+
+def _regressions(aggregate: Aggregate, fewest: int, hidden: str) -> dict[str, Regression | str]:
+    """The regressions of the scheme; hidden: why nothing by label may be shown, or ''."""
+    fitted: dict[str, Regression | str] = {}
+    for name, asked in aggregate.scheme.regressions.items():
+        from dpcore.estimation.regression.regression import regress  # imports formulaic, which is slow
+
+        try:
+            fitted[name] = hidden or regress(aggregate, asked.formula, reference=asked.reference, fewest=max(fewest, 1))
+        except NotEstimable as error:
+            fitted[name] = str(error)
+    return fitted
 
 
 def _groups(aggregate: Aggregate, name: str, other: str, fewest: int) -> Iterator[GroupEstimates]:

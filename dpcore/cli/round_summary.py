@@ -15,7 +15,7 @@ from dpcore.rounds.defaults import has_charts
 
 if TYPE_CHECKING:
     from dpcore.results.pages.content import Section
-    from dpcore.results.pages.pairs import PairSection
+    from dpcore.results.pages.relations import Relation
     from dpcore.results.text.phrases import Line
     from dpcore.rounds.run import Run
 
@@ -34,7 +34,7 @@ def render(file: Path, run_id: str) -> str:
         drawn = ask(f"select path from figures where run_id = '{run_id}'")["path"]
     row, total, sections = content["run"], content["total"], content["sections"]
     lines = _estimates(f"{row['scheme']}, round {row['round']}, {row['accepted']:,} clients", sections)
-    lines += _together(content["pairs"])
+    lines += _together([*content["pairs"], *content["regressions"]])
     differences = []
     for change in content["changes"]:
         title = f"change since round {change.since}"
@@ -97,8 +97,8 @@ def _estimates(title: str, sections: list[Section]) -> list[str]:
     return [_table(title, columns, rows, has_sections=True), *notes, *remarks, *coverage]
 
 
-def _together(pairs: list[PairSection]) -> list[str]:
-    """Return one line per pair: the association of the two attributes with its interval, or whether there is one."""
+def _together(pairs: list[Relation]) -> list[str]:
+    """Return one line per pair of attributes and per regression: the first statistic with its interval, or the tests."""
     width = max((len(pair.title) for pair in pairs), default=0)
     return ["", *(f"{pair.title:<{width}}  {pair.headline}" for pair in pairs)] if pairs else []
 

@@ -12,7 +12,7 @@ from dpcore.functionals import parse
 
 
 def check_estimates(scheme: Any) -> None:
-    """Raise SchemeError if an attribute's level or functionals do not fit its type, bounds or basis.
+    """Raise SchemeError if an attribute's level or functionals do not fit its type, bounds or basis, or for a regression.
 
     Call it before anyone reports: a later change of the scheme would lose the reports.
     """
@@ -21,6 +21,14 @@ def check_estimates(scheme: Any) -> None:
             _check_attribute(attribute)
         except SchemeError as error:
             raise SchemeError(f"attributes.{name}: {error}") from None
+    if scheme.regressions:
+        from dpcore.estimation.regression.regression import declared  # with formulaic, which few schemes need
+
+        for name, regression in scheme.regressions.items():
+            try:
+                declared(scheme, regression.formula, regression.reference)
+            except SchemeError as error:
+                raise SchemeError(f"regressions.{name}: {error}") from None
 
 
 def _check_attribute(attribute: Any) -> None:

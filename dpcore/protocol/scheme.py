@@ -23,7 +23,8 @@ import numpy as np
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.attribute import Attribute
-from dpcore.protocol.domain import pairs
+from dpcore.protocol.domain import pairs, regression
+from dpcore.protocol.domain.regression import Regression
 from dpcore.protocol.records.arrow_columns import as_columns
 from dpcore.protocol.syntax import canonical, toml_writer
 
@@ -38,6 +39,7 @@ class Scheme:
     draws: version of the rule that turns random words into answers.  It is part of the digest, which labels every keyed stream,
     because memoized answers are constant only under one version.
     simulate: distributions of a dry run's respondents, as in the file; not part of the digest.
+    regressions: that a round estimates, by name; not part of the digest.
 
     `from_toml` raises SchemeError for invalid schemes.
     """
@@ -52,6 +54,7 @@ class Scheme:
     labels: Mapping[str, Attribute] = field(default_factory=lambda: MappingProxyType({}))
     draws: int = 1
     simulate: Mapping[str, Any] = field(default_factory=dict)
+    regressions: Mapping[str, Regression] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
     def from_toml(cls, source: str | Path) -> Scheme:
@@ -70,8 +73,9 @@ class Scheme:
 
     @property
     def text(self) -> str:
-        """The canonical text with the distributions of dry runs."""
-        return self.canonical + (f"\n{toml_writer.dumps({'simulate': self.simulate})}" if self.simulate else "")
+        """The canonical text with what the digest does not cover: the distributions of dry runs, and regressions."""
+        more = {"simulate": self.simulate, regression.REGRESSIONS: regression.write(self.regressions)}
+        return self.canonical + "".join(f"\n{toml_writer.dumps({key: table})}" for key, table in more.items() if table)
 
     @cached_property
     def digest(self) -> str:

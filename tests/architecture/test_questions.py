@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpcore.results import warehouse
 from dpcore.results.warehouse import reader
+from tests.helpers import undrawn
 
 REFERENCE = Path(__file__).parents[2] / "data/guide/reference"
 
@@ -38,8 +40,8 @@ def near(frame: pd.DataFrame, name: str, truth: float) -> None:
     assert ((frame[name] - truth).abs() < 1.5 * (frame["high"] - frame["low"])).all()
 
 
-def test_there_are_thirty_five_questions() -> None:
-    assert [int(number) for number, _, _ in QUESTIONS + OF_PAIRS] == list(range(1, 36))
+def test_there_are_thirty_six_questions() -> None:
+    assert [int(number) for number, _, _ in QUESTIONS + OF_PAIRS] == list(range(1, 37))
 
 
 @pytest.mark.slow
@@ -143,6 +145,26 @@ def test_questions_of_pairs_are_answered_rightly(schooling: Path) -> None:
     spread = answers[34].groupby("second_part")["percent"].sum()
     assert spread.to_dict() == pytest.approx({"full-time": 100, "part-time": 100})
     assert answers[34]["first_part"].tolist()[:2] == ["0 to 187.5", "187.5 to 375"]
+    assert answers[36].empty  # the scheme has no labels
     more = answers[35]
     assert (more["share"] >= 0).all()
     assert ((more["first_part"] == "0 to 187.5") & (more["second_part"] == "part-time")).any()
+
+
+@pytest.mark.slow
+def test_odds_by_labels_are_those_of_the_records(tmp_path: Path) -> None:
+    records = REFERENCE.parents[1] / "samples/cps_1988.parquet"
+    scheme = REFERENCE.parents[1] / "schemes/current_population.toml"
+    undrawn.run(scheme, records=records, round_="1988", seed=7, data=tmp_path)
+    [landed] = tmp_path.glob(f"runs/*/{warehouse.REHEARSAL}")
+    with reader(landed) as ask:
+        odds = ask(OF_PAIRS[-1][2]).set_index("term")
+    men = pd.read_parquet(records)
+    counts = men.groupby(["region", "smsa"])["parttime"].agg(lambda column: (column == "yes").mean())
+    [ratio] = odds.loc[["region = south"], "odds_ratio"]
+    shares = counts.xs("yes", level="smsa")
+    plain = shares["south"] / (1 - shares["south"]) / (shares["northeast"] / (1 - shares["northeast"]))
+    assert abs(np.log(ratio / plain)) < 0.75 * np.log(
+        odds.loc["region = south", "high"] / odds.loc["region = south", "low"]
+    )
+    assert odds["p_value"].is_monotonic_increasing

@@ -111,6 +111,27 @@ def tables(shift=0.0):
                 "high": [0.9, 0.25],
             }
         ),
+        "regressions": pd.DataFrame(
+            {
+                "regression": "hours",
+                "formula": "income ~ region",
+                "quantity": ["coefficient", "fit", "none"],
+                "category": "",
+                "term": ["region = south", "", ""],
+                "kind": ["linear", "linear", None],
+                "reference": ["", "", None],
+                "reports": pd.array([600, 600, None], dtype="Int64"),
+                "estimate": [-3.5, None, None],
+                "standard_error": [1.25, None, None],
+                "confidence": [0.95, None, None],
+                "low": [-6.0, None, None],
+                "high": [-1.0, None, None],
+                "statistic": [None, 2.5, None],
+                "degrees": pd.array([None, 2, None], dtype="Int64"),
+                "p_value": [0.005, 0.3, None],
+                "reason": [None, None, "too few reports"],
+            }
+        ),
         "associations": pd.DataFrame(
             {
                 "first": "income",

@@ -37,6 +37,8 @@ TABLES = {
     "attributes": "run_id attribute position type unit lower upper own_variance_none own_variance_all",
     "categories": "run_id attribute category position value",
     "labels": "run_id label category position reports population",
+    "regressions": "run_id regression formula quantity category term kind reference reports estimate standard_error confidence "
+    "low high statistic degrees p_value reason",
     "weights": "run_id attribute labels reports effective_n design_effect",
     "joint": "run_id first second first_part second_part first_position second_position share estimate standard_error "
     "confidence low high",
@@ -83,6 +85,7 @@ DIGESTS = {
     "0033_shuffling": "2655a50aad44e625",
     "0034_least_published": "4cfb8aaf0c9e396e",
     "0035_simultaneous": "7f12b9b7248efbbf",
+    "0036_regressions": "6c8d2556dbe0701b",
 }
 
 

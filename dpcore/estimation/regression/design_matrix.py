@@ -67,15 +67,8 @@ class Design:
         )
 
 
-def parse(text: str, scheme: Any) -> Formula:
-    """Return a formula; raises SchemeError unless it is "ATTRIBUTE ~ LABELS" with the operators + - * : and parentheses.
-
-    Nothing in a formula is evaluated: functions and numbers other than 0 and 1 are refused.
-    """
-    return _parsed(text, scheme)[0]
-
-
 def _parsed(text: str, scheme: Any) -> tuple[Formula, Any]:
+    """A formula, and its right-hand side as formulaic has it.  Nothing is evaluated: functions and numbers are refused."""
     import formulaic  # type: ignore[import-untyped]
 
     where = f"formula {text!r}"
@@ -104,18 +97,21 @@ def _parsed(text: str, scheme: Any) -> tuple[Formula, Any]:
     return Formula(text, outcome, tuple(name for name in scheme.labels if name in names)), right
 
 
-def design(text: str, scheme: Any, reference: Mapping[str, str] | None = None) -> tuple[Formula, Design]:
+def design(text: str, scheme: Any, reference: Mapping[str, str]) -> tuple[Formula, Design]:
     """Return a formula and its design matrix.
 
-    reference: label -> the category that the others are compared with; the first one where absent.
-    Raises SchemeError as `parse` does, for an unknown reference, and for terms whose columns are linearly dependent.
+    reference: label or outcome -> the category that the others are compared with; the first one where absent.
+    Raises SchemeError unless the formula is "ATTRIBUTE ~ LABELS" with the operators + - * : and parentheses, for an unknown
+    reference, and for terms whose columns are linearly dependent.
     """
     import pandas as pd
 
     formula, right = _parsed(text, scheme)
+    if unknown := reference.keys() - {*formula.labels, formula.outcome}:
+        raise SchemeError(f"reference: {sorted(unknown)[0]!r} is neither the outcome nor a label of {text!r}")
     shape = [len(label.categories) for label in scheme.labels.values()]
     positions = dict(zip(scheme.labels, np.indices(shape).reshape(len(shape), -1), strict=True))
-    categories = {name: _ordered(scheme.labels[name].categories, name, reference or {}) for name in formula.labels}
+    categories = {name: ordered(scheme.labels[name].categories, name, reference) for name in formula.labels}
     own = [len(categories[name]) for name in formula.labels]
     levels = dict(zip(formula.labels, np.indices(own).reshape(len(own), -1), strict=True))
     ranks = {name: _ranks(scheme.labels[name].categories, categories[name]) for name in formula.labels}
@@ -133,18 +129,12 @@ def design(text: str, scheme: Any, reference: Mapping[str, str] | None = None) -
     return formula, Design(matrix, columns, terms, places, levels, categories)
 
 
-def _ordered(categories: tuple[str, ...], name: str, reference: Mapping[str, str]) -> tuple[str, ...]:
-    """The categories of a label or outcome, the reference first."""
+def ordered(categories: tuple[str, ...], name: str, reference: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the categories of a label or outcome, the reference first; raises SchemeError for an unknown reference."""
     first = reference.get(name, categories[0])
     if first not in categories:
         raise SchemeError(f"reference of {name}: no category {first!r}; it has {', '.join(categories)}")
     return (first, *(category for category in categories if category != first))
-
-
-def ordered(categories: tuple[str, ...], name: str, reference: Mapping[str, str] | None) -> np.ndarray:
-    """Return the positions of an outcome's categories, the reference first; raises SchemeError for an unknown reference."""
-    first, *others = _ordered(categories, name, reference or {})
-    return np.array([categories.index(category) for category in (first, *others)])
 
 
 def _ranks(before: tuple[str, ...], after: tuple[str, ...]) -> np.ndarray:

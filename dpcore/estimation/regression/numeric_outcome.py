@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.errors import NotEstimable, SchemeError
+from dpcore.errors import NotEstimable
 from dpcore.estimation.density.inner_products import InnerProducts
 from dpcore.estimation.density.likelihood import Counts, Likelihood
 from dpcore.estimation.inference.distribution_free_weights import DistributionFreeWeights
@@ -39,14 +39,7 @@ class LinearFit:
 
 
 def means(attribute: Any, statistics: np.ndarray, n: np.ndarray) -> Means:
-    """Return the means of a numeric attribute by cell; statistics: (C, S), n: (C,), reports, above 0.
-
-    Raises SchemeError if nonresponse is an answer, whose cells have no value.
-    """
-    if attribute.missing == "category":
-        raise SchemeError(
-            f'regression of {attribute.name}: nonresponse is an answer, so that a report has no value; use missing = "refuse"'
-        )
+    """Return the means of a numeric attribute by cell; statistics: (C, S), n: (C,), reports, above 0."""
     model = attribute.mechanism.model()
     if isinstance(model, ScoreSums):
         rows = [_of_scores(attribute, model, row, int(count)) for row, count in zip(statistics, n, strict=True)]

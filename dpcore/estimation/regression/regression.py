@@ -12,7 +12,7 @@ import scipy
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.functional_estimate import check_confidence, normal_quantile
 from dpcore.estimation.regression import categorical_outcome, numeric_outcome
-from dpcore.estimation.regression.design_matrix import Design, design, ordered
+from dpcore.estimation.regression.design_matrix import Design, Formula, design, ordered
 from dpcore.estimation.weighting.raking import Weights
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Regression:
     kind: 'logistic' (two categories), 'multinomial' or 'linear'.  reference: the category of the outcome that the others are
     compared with; '' for a number.  coefficients: category by category.  covariance: of the coefficients.
     effects: average marginal effects: the mean change of a category's proportion, over all reports, from the reference category
-    of a label to another; none for a number without interactions, whose coefficients they are.
+    of a label to another.
     terms: likelihood-ratio tests of each term, Wald tests if reports are weighted.  fit: of the model against one proportion
     or mean for each combination of labels; None if there are as many coefficients, or with weights.
     n: number of reports.
@@ -143,41 +143,49 @@ def regress(
     distribution-free means (`numeric_outcome`).  Intervals are normal.
     """
     check_confidence(confidence)
-    scheme, references = aggregate.scheme, dict(reference or {})
-    of_labels = {name: category for name, category in references.items() if name in scheme.labels}
-    parsed, shape = design(formula, scheme, of_labels)
-    if unknown := references.keys() - {*parsed.labels, parsed.outcome}:
-        raise SchemeError(f"reference: {sorted(unknown)[0]!r} is neither the outcome nor a label of {formula!r}")
-    attribute, held = scheme.attributes[parsed.outcome], aggregate.labelled
+    parsed, shape, categories = declared(aggregate.scheme, formula, reference or {})
+    attribute, held = aggregate.scheme.attributes[parsed.outcome], aggregate.labelled
     n = shape.sums(held.answered[parsed.outcome])
     _check_counts(shape, n, fewest)
     cells = _Cells.from_sums(shape, held.answered[parsed.outcome], held.statistics[parsed.outcome], weights)
     model: _Model
-    if attribute.has_density or attribute.points is not None:
-        if parsed.outcome in references:
-            raise SchemeError(f"reference: {parsed.outcome} is a number, which has no reference category; remove it")
-        kind, categories, model = LINEAR, ("",), _Linear.fitted(attribute, cells)
-    elif attribute.sides:
-        raise SchemeError(
-            f"regression of {attribute.name}: a joint attribute cannot be the outcome; declare one column alone"
-        )
-    else:
-        order = ordered(attribute.categories, attribute.name, references)
-        categories = tuple(attribute.categories[place] for place in order)
+    if categories:
+        order = np.array([attribute.categories.index(category) for category in categories])
         kind, model = LOGISTIC if len(order) == 2 else MULTINOMIAL, _Categorical.fitted(attribute, cells, order)
+    else:
+        kind, model = LINEAR, _Linear.fitted(attribute, cells)
     return Regression(
         outcome=parsed.outcome,
         formula=formula,
         kind=kind,
-        reference="" if kind == LINEAR else categories[0],
+        reference=categories[0] if categories else "",
         confidence=confidence,
         n=int(n.sum()),
-        coefficients=tuple(_coefficients(model, shape.columns, categories[kind != LINEAR :], confidence)),
+        coefficients=tuple(_coefficients(model, shape.columns, categories[1:] or ("",), confidence)),
         covariance=model.covariance,
-        effects=tuple(_effects(model, shape, cells, categories, confidence)),
+        effects=tuple(_effects(model, shape, cells, categories or ("",), confidence)),
         terms=tuple(_tests(model, shape, cells.is_weighted)),
         fit=_goodness(model, cells),
     )
+
+
+def declared(scheme: Any, formula: str, reference: Mapping[str, str]) -> tuple[Formula, Design, tuple[str, ...]]:
+    """Return a formula, its design, and the categories of the outcome, the reference first; none for a number.
+
+    Raises SchemeError, as `regress` does, for what no reports could change.
+    """
+    parsed, shape = design(formula, scheme, reference)
+    attribute = scheme.attributes[parsed.outcome]
+    where = f"regression of {attribute.name}"
+    if attribute.sides:
+        raise SchemeError(f"{where}: a joint attribute cannot be the outcome; declare one column alone")
+    if not attribute.is_numeric:
+        return parsed, shape, ordered(attribute.categories, attribute.name, reference)
+    if attribute.missing == "category":
+        raise SchemeError(f'{where}: nonresponse is an answer, which has no number; use missing = "refuse"')
+    if parsed.outcome in reference:
+        raise SchemeError(f"{where}: a number has no reference category; remove it from reference")
+    return parsed, shape, ()
 
 
 def _check_counts(shape: Design, n: np.ndarray, fewest: int) -> None:
@@ -335,7 +343,8 @@ def _effects(
             values = share @ (model.predicted(there) - model.predicted(here))
             slopes = np.einsum("c,ckq->kq", share, model.slopes(there) - model.slopes(here))
             errors = np.sqrt(np.einsum("kq,qr,kr->k", slopes, model.covariance, slopes))
-            for category, value, error in zip(categories, values, errors, strict=True):
+            shown = slice(1, None) if len(categories) == 2 else slice(None)  # of two, one is the other's negative
+            for category, value, error in zip(categories[shown], values[shown], errors[shown], strict=True):
                 yield _with_interval(category, f"{label} = {name}", float(value), float(error), confidence)
 
 

@@ -6,5 +6,6 @@ Modules:
     joint_attribute: two columns in one report
     label: public labels of clients
     pairs: pairs of attributes with joint counts
+    regression: regressions that a scheme declares
     support_points: bounds and support points of a numeric attribute
 """

@@ -15,7 +15,7 @@ from typing import Any
 
 from dpcore.errors import SchemeError
 from dpcore.protocol.attribute import Attribute
-from dpcore.protocol.domain import label, pairs
+from dpcore.protocol.domain import label, pairs, regression
 from dpcore.protocol.syntax import attribute_table, attribute_types, keys, toml_writer
 
 FORMAT = 1
@@ -41,7 +41,8 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
         raise SchemeError(
             f"{SIMULATE} must be tables, got {simulate!r}; write [{SIMULATE}.NAME] for each attribute to simulate"
         )
-    document = {key: value for key, value in document.items() if key != SIMULATE}
+    regressions = regression.read(document.get(regression.REGRESSIONS, {}))
+    document = {key: value for key, value in document.items() if key not in (SIMULATE, regression.REGRESSIONS)}
     keys.check_known(document, _TOP_KEYS, "the scheme")
     entries = keys.read(keys.SCHEME, document)
     if not _NAME.fullmatch(entries["name"]):
@@ -68,6 +69,7 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
     return entries | {
         "draws": draws,
         SIMULATE: _as_texts(simulate),
+        regression.REGRESSIONS: regressions,
         "pairs": pairs.read(entries["pairs"], attributes, math.prod(label.shape(labels))),
         "functionals": functionals,
         "attributes": MappingProxyType(attributes),

@@ -45,6 +45,14 @@ def json_schema() -> dict[str, Any]:
         "type": "object",
         "description": "distributions of the respondents of a dry run, a table for each attribute; no part of the digest",
     }
+    formula = {"type": "string", "description": "ATTRIBUTE ~ LABELS, joined by + * or :"}
+    reference = {"type": "object", "additionalProperties": {"type": "string"}}
+    table = {"type": "object", "required": ["formula"], "properties": {"formula": formula, "reference": reference}}
+    document["properties"]["regressions"] = {
+        "type": "object",
+        "description": "regressions of attributes on labels that a round estimates, by name; no part of the digest",
+        "additionalProperties": {"anyOf": [formula, table | {"additionalProperties": False}]},
+    }
     return {"$schema": "http://json-schema.org/draft-07/schema#", "title": "A scheme of ldpflow", **document}
 
 

@@ -174,6 +174,12 @@ def _is_correlation(frame: pd.DataFrame) -> pd.Series:
     return ~(frame["functional"].str.endswith("correlation") & (ends > 1 + _ROUNDING).any(axis=1))
 
 
+def _of_regression(frame: pd.DataFrame) -> pd.Series:
+    numbers = frame[["estimate", "standard_error", "low", "high", "confidence", "p_value"]].notna()
+    test = frame[["statistic", "degrees", "p_value"]].notna().all(axis=1)
+    return numbers.all(axis=1) ^ test ^ (frame["reason"].notna() & ~numbers.any(axis=1))
+
+
 def _number_or_test(frame: pd.DataFrame) -> pd.Series:
     numbers = frame[["estimate", "standard_error", "low", "high", "confidence"]].notna()
     tests = frame[["statistic", "degrees", "p_value"]].notna()
@@ -261,6 +267,12 @@ _RULES: Mapping[str, list[Rule]] = {
         _ordered("low", "high"),
         Rule("a correlation is between -1 and 1", _is_correlation),
         Rule("every row has an estimate with an interval, a p-value, or a reason", _number_or_test),
+    ],
+    "regressions": [
+        *_not_negative("standard_error", "statistic"),
+        *_between(0, 1, "p_value"),
+        _ordered("low", "estimate", "high"),
+        Rule("every row has an estimate with an interval, a statistic, or a reason", _of_regression),
     ],
     "budgets": [
         *_not_negative("charges"),

@@ -9,6 +9,8 @@ Modules:
     pairs: pairs of attributes on a page
     pictures: pictures of a page and their data
     query: the SQL files of `queries/`
+    regressions: regressions on a page
+    relations: what the page shows of a pair or a regression
     round: writes the page of a round
     template: fills and escapes templates
     trends: trends over rounds

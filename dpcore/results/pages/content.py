@@ -17,6 +17,7 @@ from dpcore.results.pages.latest_round import NothingLanded
 from dpcore.results.pages.pairs import pairs_of
 from dpcore.results.pages.pictures import Picture, pictures_of
 from dpcore.results.pages.query import Ask, Query, read_query
+from dpcore.results.pages.regressions import regressions_of
 from dpcore.results.pages.trends import Number, Trend, trends
 from dpcore.results.pages.vocabulary import certified_loss, factor_of, is_asked, name_of, what_leaves
 from dpcore.results.tables.largest_categories import by_category, confidence_of, listed
@@ -184,6 +185,7 @@ def numbers_of(ask: Ask, run_id: str, *, drawn: bool = False) -> dict[str, Any]:
         "title": in_words(run["scheme"]),
         "sections": [replace(section, weighted=weights.get(section.name, "")) for section in sections],
         "pairs": pairs_of(ask, run_id, attributes, run["canonical"]),
+        "regressions": regressions_of(ask, run_id),
         "previous": previous,
         "changes": _changes(records(ask(queries["changes"].sql)), attributes),
         "checks": [_check(row) for row in checks],

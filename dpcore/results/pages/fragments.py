@@ -10,7 +10,7 @@ from typing import Any
 from dpcore.results import warehouse
 from dpcore.results.pages.cells import Row, Strong, fitted, table
 from dpcore.results.pages.content import Changes, Section, gather
-from dpcore.results.pages.pairs import PairSection
+from dpcore.results.pages.relations import Relation
 from dpcore.results.pages.template import fill
 from dpcore.results.text.phrases import Line
 
@@ -54,7 +54,7 @@ def pieces(path: str | Path, run_id: str) -> Pieces:
         failed=[f"{check['name']}: {check['detail']}" for check in content["failed"]],
         front=fill("front.md", content | _front(content)),
         attributes={section.name: _page(section, content) for section in sections},
-        pairs={pair.name: _pair_page(pair, content) for pair in content["pairs"]},
+        pairs={pair.name: _pair_page(pair, content) for pair in (*content["pairs"], *content["regressions"])},
         estimates=_estimates(sections, content["simulated"]),
         changes=_differences([(line.attribute, line) for change in changes[:1] for line in change.lines], "moved"),
         since=changes[0].since if changes else "",
@@ -136,7 +136,7 @@ def _page(section: Section, content: dict[str, Any]) -> str:
     )
 
 
-def _pair_page(pair: PairSection, content: dict[str, Any]) -> str:
+def _pair_page(pair: Relation, content: dict[str, Any]) -> str:
     """A page of a pair of attributes."""
     interval = f"{pair.confidence} interval".strip()
     rows = [

@@ -5,6 +5,7 @@ Modules:
     functional_rows: a functional estimate as a row, and back
     joint_tables: tables of two attributes
     largest_categories: the largest categories, with intervals valid after selection
+    regression_tables: coefficients, effects and tests of regressions
     round_tables: every table of a round: estimates, budgets, truths
     simultaneous_bands: curves with simultaneous bands
     spending: epsilon spent by clients, from the tokens in their reports

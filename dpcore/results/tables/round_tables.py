@@ -28,6 +28,7 @@ from dpcore.protocol.syntax.keys import PLANE
 from dpcore.results.checks.round_checks import checks, every_estimate
 from dpcore.results.tables.functional_rows import NUMBERS, row_of
 from dpcore.results.tables.joint_tables import joint_tables
+from dpcore.results.tables.regression_tables import regression_table
 from dpcore.results.tables.simultaneous_bands import simultaneous_bands
 from dpcore.results.tables.spending import TokenCharges, states
 
@@ -53,6 +54,7 @@ def tables_of(
         "densities": _densities(round_),
         "functionals": _functionals(round_),
         **joint_tables(round_.joints),
+        "regressions": regression_table(round_.regressions, round_.aggregate.scheme.regressions),
         "sensitivities": _sensitivities(round_),
         "levels": _levels(round_),
         "budgets": _budgets(round_),

@@ -120,7 +120,11 @@ def read_test(row: Mapping[str, Any], first: Side, second: Side) -> str:
             f"no significant difference in the mean of {first.words} between parts of {second.words}",
         ),
     }[str(row["functional"])][p >= _SIGNIFICANCE]
-    degrees = int(row["degrees"])
-    test = f"p {'< 0.0001' if p < _LEAST else f'= {p:.2g}'}"
-    test += f", chi-squared {row['statistic']:.1f} on {degrees} degree{'s' if degrees > 1 else ''} of freedom"
-    return f"{claim[:1].upper()}{claim[1:]} ({in_words(str(row['functional']))}: {test})."
+    return f"{claim[:1].upper()}{claim[1:]} ({in_words(str(row['functional']))}: {p_value_text(row)})."
+
+
+def p_value_text(row: Mapping[str, Any]) -> str:
+    """Return the p-value of a row with a test, and its statistic, in words."""
+    p, degrees = float(row["p_value"]), int(row["degrees"])
+    text = f"p {'< 0.0001' if p < _LEAST else f'= {p:.2g}'}"
+    return f"{text}, chi-squared {row['statistic']:.1f} on {degrees} degree{'s' if degrees > 1 else ''} of freedom"

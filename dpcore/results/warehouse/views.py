@@ -31,6 +31,7 @@ RESULTS = {
     "functionals": "scheme, round, attribute, estimator, group and functional",
     "joint": "scheme, round, pair of attributes and cell of their two-way table",
     "associations": "scheme, round, pair of attributes and joint functional or test",
+    "regressions": "scheme, round, regression, quantity, category and term",
     "sensitivities": "scheme, round, attribute, estimator, group and number",
     "levels": "scheme, round, attribute, group and level that the level rule examined",
     "budgets": "scheme, round and attribute",

@@ -130,6 +130,8 @@ def prepare(
         salt = f"{seed} {clients}" if clients != parsed.clients else str(seed)
         if like is not None or parsed.simulate:
             salt += f" {like} {json.dumps(dict(parsed.simulate), sort_keys=True)}"
+        if parsed.regressions:
+            salt += f" {parsed.regressions}"
     else:  # not the seed of a dry run: the run_id would reveal it, and two dry runs would share files
         salt = flow_run_id or secrets.token_hex(16)
     run_id = warehouse.run_id(parsed.digest, round_, salt)

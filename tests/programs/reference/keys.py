@@ -35,6 +35,10 @@ _LABEL = """Its table, `[labels.NAME]`. A label is sent as it is, beside the ans
 have its name or column. All labels together have at most 4,096 combinations of categories.
 [What it is for](../how-to/results_by_region.md)."""
 
+_REGRESSIONS = """A table `[regressions]`: of each regression its name and formula, `NAME = "ATTRIBUTE ~ LABELS"`, or
+`NAME = { formula = "ATTRIBUTE ~ LABELS", reference = { LABEL = "CATEGORY" } }`. Every round estimates them. They are no part of
+the digest. [What they are for](../how-to/regression.md)."""
+
 _BINNED = """One with `bins` has these keys in place of the categorical ones, and the options of the mechanism it names.
 [What it is for](../how-to/ranges.md)."""
 
@@ -77,6 +81,7 @@ def page() -> str:
     (wave,) = BY_KIND[keys.PLANE].values()
     parts += ["## A numeric attribute of two columns", _PLANE, _table(map(_row, (*plane, *wave.declared.options)))]
     parts += ["## A label", _LABEL, _table(map(_row, keys.LABEL))]
+    parts += ["## Regressions", _REGRESSIONS]
     return markdown.page("What a scheme may say", *parts)
 
 

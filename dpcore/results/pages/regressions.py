@@ -1,0 +1,48 @@
+"""The content of a page for regressions, queried from the warehouse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpcore.results.pages.query import Ask, read_query
+from dpcore.results.pages.relations import Relation
+from dpcore.results.text.phrases import in_words, records
+from dpcore.results.text.regression_phrases import LINEAR, MULTINOMIAL, read_estimate, read_tests
+
+_ABOUT = {
+    "logistic": "Logistic regression, {reports:,} reports; odds of “{category}” against “{reference}”.",
+    MULTINOMIAL: "Multinomial regression, {reports:,} reports; odds of each category against “{reference}”.",
+    LINEAR: "Linear regression of the mean, {reports:,} reports.",
+}
+_ASSUMPTION = "The intervals assume that the model holds, and that estimates are normally distributed."
+
+
+def regressions_of(ask: Ask, run_id: str) -> list[Relation]:
+    """Return a section for every regression of a run."""
+    query = read_query("regressions", run_id=run_id)
+    rows = records(ask(query.sql))
+    sections = []
+    for name in dict.fromkeys(row["regression"] for row in rows):
+        own = [row for row in rows if row["regression"] == name]
+        estimates = [row for row in own if row["quantity"] in ("coefficient", "effect")]
+        lines, kind = [read_estimate(row) for row in estimates], own[0]["kind"]
+        texts = list(dict.fromkeys(line.text for line in lines))
+        tests = read_tests(own)
+        sections.append(
+            Relation(
+                name=f"regression-{name}",
+                title=in_words(name),
+                formula=own[0]["formula"],
+                about=_ABOUT[kind].format(**own[0]) if kind else "",
+                assumption=_ASSUMPTION,
+                refused="; ".join(row["reason"] for row in own if row["reason"]),
+                numbers=[] if kind == MULTINOMIAL else [replace(line, group="") for line in lines],
+                along=sorted(lines, key=lambda line: texts.index(line.text)) if kind == MULTINOMIAL else [],
+                tests=tests,
+                summary=" ".join(tests),
+                confidence=f"{100 * estimates[0]['confidence']:.4g} %" if estimates else "",
+                second="category",
+                query=query,
+            )
+        )
+    return sections

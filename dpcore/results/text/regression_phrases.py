@@ -1,0 +1,71 @@
+"""Coefficients, effects and tests of a regression in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from dpcore.results.text.joint_phrases import p_value_text
+from dpcore.results.text.phrases import Line, in_words, rounded
+
+LINEAR, MULTINOMIAL = "linear", "multinomial"
+INTERCEPT = "intercept"
+
+
+def read_estimate(row: Mapping[str, Any]) -> Line:
+    """Return a row of `regressions` that is a coefficient or an effect as text; its group is the category of the outcome.
+
+    Log odds ratios become odds ratios, and differences of proportions percentage points.
+    """
+    is_ratio = row["kind"] != LINEAR and row["quantity"] == "coefficient"
+    is_share = row["kind"] != LINEAR and row["quantity"] == "effect"
+    value, low, high = (float(row[key]) for key in ("estimate", "low", "high"))
+    if is_ratio:
+        value, low, high = (math.exp(number) for number in (value, low, high))
+    factor = 100.0 if is_share else 1.0
+    value, low, high = (factor * number for number in (value, low, high))
+
+    def formatted(number: float) -> str:
+        return rounded(number, high - low, value)
+
+    return Line(
+        attribute=in_words(row["regression"]),
+        text=_text(row, is_ratio),
+        name=str(row["term"]),
+        group=in_words(row["category"]) if row["category"] else "",
+        estimate=formatted(value),
+        low=formatted(low),
+        high=formatted(high),
+        unit="% points" if is_share else "" if is_ratio else str(row["unit"] or ""),
+        truth="",
+        holds=None,
+        note="",
+        verdict="",
+    )
+
+
+def _text(row: Mapping[str, Any], is_ratio: bool) -> str:
+    term = in_words(row["term"])
+    if row["quantity"] == "effect":
+        return f"mean change, {term}"
+    if row["term"] == INTERCEPT:
+        return "odds of the reference groups" if is_ratio else "mean of the reference groups"
+    return f"odds ratio, {term}" if is_ratio else f"difference, {term}"
+
+
+def read_tests(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the tests of a regression as sentences: of each term, then of the fit."""
+    sentences = [
+        f"{in_words(row['term']).replace(':', ' by ')}: {p_value_text(row)}."
+        for row in rows
+        if row["quantity"] == "test"
+    ]
+    fits = [
+        f"Goodness of fit: {p_value_text(row)}."
+        for row in rows
+        if row["quantity"] == "fit" and pd.notna(row["p_value"])
+    ]
+    return sentences + fits
