@@ -73,7 +73,7 @@ def test_an_atom_that_was_not_found_or_is_nowhere_near_a_bound_is_refused_with_i
         dp.simulate(dp.Scheme.from_toml(text), consumer_expenditure(), dp.seeded(3), 100_000), "expenditure"
     )
     assert est.atoms == (0, 0)
-    assert "no atom at 50000" in est.functional(Atom(50_000)).reason
+    assert "no point mass at 50000" in est.functional(Atom(50_000)).reason
     assert "no bound" in est.functional(Atom(10)).reason
     with pytest.raises(SchemeError, match="no bound"):
         check_estimates(dp.Scheme.from_toml(text.replace('"mean"', '"atom(3)"')))

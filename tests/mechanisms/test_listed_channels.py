@@ -59,5 +59,5 @@ def test_a_channel_of_as_many_reports_as_inputs_leaves_no_contrast_to_tell_lies_
 
 
 def test_what_is_not_listed_has_no_likelihood_unless_the_audit_has_one() -> None:
-    with pytest.raises(CalibrationError, match="no likelihood of unary_encoding"):
+    with pytest.raises(CalibrationError, match="unary_encoding: the audit has no likelihood"):
         hard_pairs.dispatch(Mechanism)(UnaryEncoding.design(ONE, categories=30))

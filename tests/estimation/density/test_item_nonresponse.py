@@ -170,7 +170,7 @@ def test_groups_are_of_a_number_that_everybody_gives() -> None:
     other = '[attributes.b]\ntype = "categorical"\ncategories = ["x", "y"]\nepsilon = 1\n'
     asked = dp.Scheme.from_toml(f'name = "s"\npairs = [["x", "b"]]\n{ASKED}{other}')
     assert asked.grouped == ()
-    with pytest.raises(SchemeError, match="everybody gives"):
+    with pytest.raises(SchemeError, match="every client reports"):
         dp.estimate(Aggregate.zero(asked), "x", given="b")
 
 

@@ -189,9 +189,9 @@ def test_categories_are_refused_in_one_line(subtests):
 
 
 def test_a_pair_that_is_not_kept_is_refused_in_one_line():
-    with pytest.raises(SchemeError, match="height given colour is not kept; name the pair") as caught:
+    with pytest.raises(SchemeError, match="height given colour is not in the aggregate; add the pair") as caught:
         pipeline.estimate(_aggregate("dyadic_wave"), "height", given="colour")
-    assert "keeps: height given side" in str(caught.value)
+    assert "it has: height given side" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -132,7 +132,7 @@ def test_the_levels_table_tells_the_choice():
 
 def test_other_mechanisms_and_pairs_are_refused():
     aggregate = draw(mechanism(1), SMOOTH["beta"], 1000, seed=1)
-    with pytest.raises(SchemeError, match="not kept"):
+    with pytest.raises(SchemeError, match="not in the aggregate"):
         Projection().estimate(aggregate, "x", given="side")
     aggregate.scheme.attributes["side"] = SimpleNamespace(
         name="side", mechanism=RandomizedResponse.design(Budget.parse("1"), categories=2)
