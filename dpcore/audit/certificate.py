@@ -129,7 +129,7 @@ def averaged(averaging: Averaging) -> str:
     )
     return (
         f"of {averaging.people} respondents, {first} are guessed correctly after one round and {last} after "
-        f"{len(averaging.right)} rounds, compared with {fresh} if clients draw fresh noise; {averaging.changed} respondents "
+        f"{len(averaging.right)} rounds (with fresh noise: {fresh}); {averaging.changed} respondents "
         "changed an answer although their value was the same"
     )
 

@@ -55,7 +55,8 @@ def render(file: Path, run_id: str) -> str:
     return "\n".join(
         [
             *lines,
-            f"epsilon    {total['epsilon']} per client ({total['stated']})",
+            f"epsilon    {total['epsilon']} per client"
+            + (f" ({total['stated']})" if total["stated"] != total["epsilon"] else ""),
             f"run        {row['run_id']}" + (f", seed {row['seed']}" if content["simulated"] else ""),
             f"warehouse  {relative(str(file))}",
             *(f"pictures   {relative(folder)}" for folder in sorted({str(Path(path).parent) for path in drawn})),

@@ -132,7 +132,8 @@ def scheme(
             print("bundle  none: reports of stated channels come from elsewhere; convert them with `ldpflow receive`")
         delta = f", delta = {float(parsed.delta):g}" if parsed.delta else ""
         spent = f"{parsed.epsilon:.4f}{delta}" if parsed.budget.is_finite else "infinity"
-        print(f"each client: local epsilon {spent} per round ({parsed.budget.text}; {total})")
+        exact = "" if parsed.budget.text == f"{parsed.epsilon:g}" else f"{parsed.budget.text}; "
+        print(f"each client: local epsilon {spent} per round ({exact}{total})")
         print(published.words)
         if parsed.labels:
             sizes = {name: len(label.categories) for name, label in parsed.labels.items()}
