@@ -256,10 +256,10 @@ def difference(
     return Comparison(
         functional=left.functional,
         difference=float(v - w),
-        standard_error=_together(a, b, correlation),
+        standard_error=_error_of_difference(a, b, correlation),
         correlation=correlation,
-        low=float(v - w) - _together(down, other_up, correlation),
-        high=float(v - w) + _together(up, other_down, correlation),
+        low=float(v - w) - _error_of_difference(down, other_up, correlation),
+        high=float(v - w) + _error_of_difference(up, other_down, correlation),
         confidence=left.confidence,
         reason=remark,
     )
@@ -274,7 +274,8 @@ def simultaneous_deviations(confidence: float, comparisons: int) -> float:
     return normal_quantile(confidence ** (1 / comparisons))
 
 
-def _together(a: float, b: float, correlation: float) -> float:
+def _error_of_difference(a: float, b: float, correlation: float) -> float:
+    """Return the error of the difference of two correlated estimates with errors a and b."""
     return float(np.sqrt(max(0.0, a * a + b * b - 2 * correlation * a * b)))
 
 

@@ -282,6 +282,7 @@ class _AboveNoise:
         return self.rung.proper.cdf(x)
 
     def derivative(self, order: int) -> Callable[[Any], np.ndarray]:
+        """Return the density, order 0, or its slope, order 1, as a function of x; raises SchemeError for higher orders."""
         if order == 0:
             return self.pdf
         if order > 1:

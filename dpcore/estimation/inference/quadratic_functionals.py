@@ -41,7 +41,7 @@ class Region:
         cls, smooth_class: SmoothClass, simulated: np.ndarray, null: np.ndarray, probability: float
     ) -> Region:
         """Return the region that a true w leaves with that probability; simulated: scores (m, K - 1) of the nearest w, null."""
-        gaps = smooth_class.apart(simulated, null) - smooth_class.distance(simulated, 1.0)
+        gaps = smooth_class.chi_squared(simulated, null) - smooth_class.distance(simulated, 1.0)
         return cls(
             smooth_class,
             float(smooth_class.distance(smooth_class.score[None], 1.0)[0] + np.quantile(gaps, 1 - probability)),

@@ -126,8 +126,8 @@ class SmoothClass:
         left = score[:, self.identified] - reduced.seen * reduced.nearest(score[:, self.identified], times)
         return np.asarray(np.sum(left**2 / reduced.seen, axis=1))
 
-    def apart(self, score: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Return chi-squared of scores at w (K - 1,), over the identified coordinates."""
+    def chi_squared(self, score: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Return the chi-squared distance, (m,), of scores (m, K - 1) from those expected at w (K - 1,), if identified."""
         left = (score - self.seen * w)[:, self.identified]
         return np.asarray(np.sum(left**2 / self.seen[self.identified], axis=1))
 

@@ -99,6 +99,7 @@ class _Counted(Side):
 
     @cached_property
     def channel(self) -> np.ndarray:
+        """Return the probability of each output of each level for a value in each cell, (S, K)."""
         held = np.zeros((self.model.inputs, len(self.cells)))
         np.add.at(held, (self.cells, np.arange(len(self.cells))[:, None]), 1 / self.cells.shape[1])
         outputs = [level.outputs for level in self.model.levels]
@@ -137,11 +138,12 @@ class _Scored(Side):
 
     @cached_property
     def channel(self) -> np.ndarray:
+        """Return the mean of each category's score for a value in each cell, (S, K)."""
         held = np.eye(self.model.categories)[:, self.cells[:, 0]]
         return float(self.model.other_mean) + float(self.model.contrast) * held
 
     @property
-    def _order(self) -> np.ndarray:
+    def _category_of_cell(self) -> np.ndarray:
         """The category of each cell, (K,): a permutation."""
         return self.cells[:, 0]
 
@@ -149,18 +151,18 @@ class _Scored(Side):
     def _covariance(self) -> np.ndarray:
         """Covariance of one report's scores at f, (k, k)."""
         law = np.empty(len(self.law))
-        law[self._order] = self.law
+        law[self._category_of_cell] = self.law
         own, shared, weights = self.model.covariance(law, 1)
         return np.asarray((np.diag(own) + shared.T @ weights @ shared) * float(self.model.contrast) ** 2)
 
     def unbiased(self, functions: np.ndarray) -> np.ndarray:
         contrast, along = float(self.model.contrast), self._covariance.sum(axis=1)
         plain = np.empty(functions.shape)
-        plain[:, self._order] = functions / contrast
+        plain[:, self._category_of_cell] = functions / contrast
         if float(along.sum()) > constants.EIGENVALUE_TOLERANCE * float(np.trace(self._covariance)):
             # One number may be added to all weights; the weight of the leading one compensates.
             plain = plain - (plain @ along / along.sum())[:, None]
-        rest = (functions - contrast * plain[:, self._order])[:, :1]
+        rest = (functions - contrast * plain[:, self._category_of_cell])[:, :1]
         return np.hstack([rest - float(self.model.other_mean) * plain.sum(axis=1, keepdims=True), plain])
 
     def product(self, g: np.ndarray, h: np.ndarray) -> np.ndarray:
@@ -174,7 +176,7 @@ class _Scored(Side):
         squares = none + own * left * right + cross * (left * others + right * many)
         means = [weights @ self.channel for weights in (left, right)]
         alone = g[:, :1] * means[1] + h[:, :1] * means[0] + g[:, :1] * h[:, :1]
-        return self.unbiased(squares[:, self._order] + alone)
+        return self.unbiased(squares[:, self._category_of_cell] + alone)
 
     def scores(self, functions: np.ndarray) -> np.ndarray:
         weights = (
