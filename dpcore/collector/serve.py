@@ -152,8 +152,8 @@ def _wording(file: Path | None) -> dict[str, object]:
         wording = None
     if not isinstance(wording, dict):
         raise SchemeError(
-            f"{file} must be a JSON object that maps each scheme's name to its title and questions, as the consent page "
-            "explains"
+            f"{file} must be a JSON object with an object for each scheme's name, such as "
+            '{"survey": {"title": "Household survey", "questions": {}}}'
         )
     for texts in wording.values():
         if isinstance(texts, dict) and str(texts.get("language", "")).endswith(".toml"):

@@ -159,7 +159,9 @@ def _accepted(connection: socket.socket) -> int:
 def _more(connection: socket.socket) -> bytes:
     received = connection.recv(65536)
     if not received:
-        raise StoreError("the collector closed a connection; nothing has landed")
+        raise StoreError(
+            "the collector closed a connection, so nothing has landed; read its log and run the study again"
+        )
     return received
 
 

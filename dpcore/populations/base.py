@@ -75,7 +75,9 @@ class Population(Respondents):
     def __post_init__(self) -> None:
         CategoricalLaw(tuple(self.weights), tuple(self.weights.values()))  # checks them
         if self.group in self.laws:
-            raise SchemeError(f"the group attribute {self.group!r} has its weights and no law, got a law")
+            raise SchemeError(
+                f"{self.group}: the group attribute has weights instead of a distribution; remove its distribution"
+            )
         for attribute, by_group in self.laws.items():
             if set(by_group) != set(self.weights):
                 raise SchemeError(
@@ -208,7 +210,9 @@ class Population(Respondents):
             joint[group] = self.weights[group] * likelihood
         total = sum(joint.values())
         if total == 0:
-            raise SchemeError(f"nobody in population {self.name!r} has {condition!r}")
+            raise SchemeError(
+                f"condition {condition!r}: its share of population {self.name!r} is 0; name another category"
+            )
         return {group: share / total for group, share in joint.items()}
 
 

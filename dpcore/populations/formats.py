@@ -89,7 +89,7 @@ def column_names(path: Path, dialect: Dialect = Dialect()) -> list[str]:
             try:
                 return list(json.loads(first))
             except ValueError:
-                raise InvalidRecord(f"{path} record 1 is not an object of JSON on a line") from None
+                raise InvalidRecord(f"{path} record 1 must be a JSON object on one line") from None
         if ending(path) in SURVEY:
             return list(_survey_metadata(path, dialect).column_names)
         return list(next(_READERS[ending(path)](path, None, 1, {}, dialect)).column_names)
@@ -189,7 +189,7 @@ def _json_record(path: Path, number: int, line: str, columns: Sequence[str]) -> 
         record = None
     if not isinstance(record, dict):
         raise InvalidRecord(
-            f"{path} record {number} is not an object of JSON on a line; it may be cut short or damaged"
+            f"{path} record {number} must be a JSON object on one line; the file may be cut short or damaged"
         )
     for column in columns:
         if column not in record:

@@ -132,7 +132,7 @@ def _shares(where: str, entries: Sequence[Any], attribute: Attribute) -> np.ndar
     """Numbers of at least 0, in proportion to which the shares are, which sum to one."""
     mass = np.array([_number(where, entry, attribute, 0) for entry in entries])
     if not mass.sum() > 0:
-        raise SchemeError(f"{where} must have one above 0")
+        raise SchemeError(f"{where}: all are 0; at least one must be above 0")
     return mass / mass.sum()
 
 

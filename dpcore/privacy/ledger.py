@@ -133,7 +133,7 @@ class Ledger:
             return [_charge(*row) for line in self.store.lines() for row in json.loads(line)]
         except (ValueError, TypeError, SchemeError):
             raise DPCoreError(
-                "the ledger holds a line that no ledger wrote; what was spent is unknown, so nothing more may be"
+                "the ledger has a damaged line, so the spent epsilon is unknown; restore the ledger before spending more"
             ) from None
 
 

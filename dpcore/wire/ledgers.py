@@ -114,7 +114,9 @@ class LedgerFolder:
                 f"{file}, the key of the names of the ledgers beside it, is damaged; put back the one that was there"
             )
         if file.stat().st_mode & 0o077:
-            raise DPCoreError(f"{file} can be read by others, who can try whose ledgers are beside it; chmod 600 it")
+            raise DPCoreError(
+                f"{file}: other users can read it, and find out which ledger is whose; run chmod 600 on it"
+            )
         return salt
 
     @contextmanager

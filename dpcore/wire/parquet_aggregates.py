@@ -161,7 +161,9 @@ def _fill_pairs(
                 f"{path} does not have the joint counts of {pair[0]} and {pair[1]}; aggregate the reports anew"
             )
     if left:
-        raise InvalidReport(f"{path} has joint counts of no pair of scheme {scheme.name}; aggregate the reports anew")
+        raise InvalidReport(
+            f"{path} has joint counts of a pair that scheme {scheme.name} lacks; aggregate the reports anew"
+        )
 
 
 def _agrees(scheme: Scheme, pair: Pair, table: np.ndarray, statistics: Mapping[str, np.ndarray]) -> bool:
@@ -187,7 +189,7 @@ def _filled(path: Path, zero: Labelled | None, rows: pa.Table) -> Labelled | Non
     sizes = np.array([table.size for table in tables])
     is_one = (numbers >= 0) & (numbers < len(tables)) & (cells >= 0)
     if not np.all(is_one) or np.any(cells >= sizes[numbers]):
-        raise InvalidReport(f"{path} has counts of no label of its scheme; aggregate the reports anew")
+        raise InvalidReport(f"{path} has counts of labels that its scheme does not have; aggregate the reports anew")
     for number, table in enumerate(tables):
         table.reshape(-1)[cells[numbers == number]] = values[numbers == number]
     return zero

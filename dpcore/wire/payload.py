@@ -67,7 +67,7 @@ class Layout:
         Raises RefusedReport with one of 'wrong_length', 'unknown_level', 'out_of_range' where there is none.
         """
         if len(payload) < self.head:
-            raise RefusedReport("wrong_length", "a payload begins with its level")
+            raise RefusedReport("wrong_length", "a payload of at least one byte, which is its level")
         level = payload[0] if self.head else 0
         if level >= len(self.levels):
             raise RefusedReport("unknown_level", f"a level below {len(self.levels)}")

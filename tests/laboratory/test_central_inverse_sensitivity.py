@@ -62,7 +62,7 @@ def test_every_pair_of_neighbours_is_within_the_budget(
     target: Target, n: int, values: int, truth: Truth, halved: bool
 ) -> None:
     if not halved and len(target.outputs) > 2:
-        with pytest.raises(CalibrationError, match="two outputs only"):
+        with pytest.raises(CalibrationError, match="2 outputs only"):
             InverseSensitivity(ONE, target, halved)
         return
     mechanism = InverseSensitivity(ONE, target, halved)

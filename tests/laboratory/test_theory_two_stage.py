@@ -87,7 +87,7 @@ def test_what_cannot_be_asked_is_refused() -> None:
         two_stage.ask(mechanism, nothing, 9)
     with pytest.raises(NotEstimable, match="has no report"):
         two_stage.ask(mechanism, nothing, 4)
-    with pytest.raises(NotEstimable, match="nobody answered"):
+    with pytest.raises(NotEstimable, match="has 0 answers"):
         two_stage.Question(
             parts=np.zeros(1, dtype=np.int64),
             lowest=0.0,

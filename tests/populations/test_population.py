@@ -91,7 +91,7 @@ def test_given_another_category_is_bayes() -> None:
     assert PEOPLE.probabilities("race", categories, "urban")[3] == pytest.approx(0.060)
     np.testing.assert_allclose(PEOPLE.probabilities("race", categories)[3], asian_urban + asian_rural)
     np.testing.assert_array_equal(PEOPLE.probabilities("race", categories, "race=asian"), [0, 0, 0, 1, 0, 0])
-    with pytest.raises(SchemeError, match="nobody"):
+    with pytest.raises(SchemeError, match="name another category"):
         PEOPLE.probabilities("race", categories, "race=martian")
 
 

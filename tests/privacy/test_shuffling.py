@@ -268,7 +268,7 @@ def test_it_is_never_more_than_the_local_epsilon():
 
 
 def test_a_certain_answer_has_no_crowd():
-    with pytest.raises(CalibrationError, match="impossible under one answer"):
+    with pytest.raises(CalibrationError, match="one answer can give and another cannot"):
         level_of(np.array([[1, 1, 0], [1, 1, 1]]))
 
 

@@ -193,5 +193,5 @@ def test_a_simulation_that_was_replaced_stands_again_where_somebody_says_so(sche
 def test_real_people_land_with_what_they_spent_or_not_at_all(answered: Path, tmp_path: Path) -> None:
     [folder] = (answered / "runs").iterdir()
     row = landing.row_of(Run.at(folder))
-    with pytest.raises(WarehouseError, match="must land with its budgets and schemes"):
+    with pytest.raises(WarehouseError, match="land the run with both tables"):
         warehouse.land(tmp_path / "another.duckdb", warehouse.Landing(row, {}))

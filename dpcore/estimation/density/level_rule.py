@@ -48,7 +48,7 @@ class Fixed(LevelRule):
             )
         if self.level not in ladder.levels:
             raise NotEstimable(
-                f"level {self.level} needs reports of every block up to it; levels {_listed(ladder.levels)} have them"
+                f"level {self.level}: some of its blocks have no reports; choose one of {_listed(ladder.levels)}"
             )
         return self.level, tuple(LevelRow(j, None, None, j == self.level) for j in ladder.levels)
 

@@ -50,11 +50,9 @@ class LogLinear(Estimator):
         """
         described = aggregate.scheme.attributes[attribute]
         if described.points is None:
-            raise SchemeError(f"log_linear needs an attribute with support points; {attribute} has none")
+            raise SchemeError(f"{attribute}: log_linear needs an attribute with support points; declare step or values")
         if given is not None:
-            raise SchemeError(
-                f"the law of {attribute} given {given} is not kept; pairs are of a density and categories"
-            )
+            raise SchemeError(f"{attribute} given {given}: log_linear has no estimates for groups; leave given out")
         n, statistics = aggregate.reports(attribute), aggregate.statistics[attribute]
         if n == 0:
             raise NotEstimable(f"{attribute} has no report; collect some first")

@@ -99,7 +99,7 @@ class Margins:
                     raise SchemeError(f"{name} is in two margins; give it once, alone or together with others")
             sums[label] = float(table.sum())
             if sums[label] <= 0:
-                raise SchemeError(f"the totals of {label} must be above 0 somewhere, got 0 everywhere")
+                raise SchemeError(f"the totals of {label} are all 0; give at least one above 0")
             shares[names] = table / sums[label]
         least, most = min(sums, key=lambda label: sums[label]), max(sums, key=lambda label: sums[label])
         if sums[least] < (1 - constants.TOTALS_ROUNDING) * sums[most]:
@@ -221,5 +221,5 @@ def _check(margins: Margins, names: tuple[str, ...], has: np.ndarray, want: np.n
         )
     for place in np.flatnonzero((has > 0) & (want == 0)).tolist():
         raise NotEstimable(
-            f"reports are of {margins.name(names, place)}, which nobody in the population has by the margins; correct its total"
+            f"reports are of {margins.name(names, place)}, whose total in the margins is 0; give a total above 0"
         )

@@ -74,7 +74,7 @@ def estimate_weighted(aggregate: Any, attribute: str, weights: Weights, estimato
     if held is None:
         raise SchemeError("weights need labels, and the scheme has none; add [labels.NAME] to a new scheme")
     if weights.values.shape != held.n.shape or not np.array_equal(weights.counts, held.n):
-        raise SchemeError("weights must be those of this aggregate's reports by label; rake its own counts")
+        raise SchemeError("the weights were computed from other reports than this aggregate's; rake its own counts")
     if not held.answered[attribute] @ weights.values > 0:
         raise NotEstimable(f"{attribute} has no report; collect some first")
     strata = Strata.from_aggregate(aggregate, attribute, weights)

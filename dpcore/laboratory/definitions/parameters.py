@@ -102,7 +102,9 @@ def conditional_testing(channel: Channel, eta: Fraction) -> Fraction:
     Raises CalibrationError for more than 14 outputs, or eta outside (0, 1].
     """
     if channel.outputs > _MOST_OUTPUTS:
-        raise CalibrationError(f"all events of at most {_MOST_OUTPUTS} outputs are tried, got {channel.outputs}")
+        raise CalibrationError(
+            f"the channel must have at most {_MOST_OUTPUTS} outputs, because every event is enumerated, got {channel.outputs}"
+        )
     if not 0 < eta <= 1:
         raise CalibrationError(f"eta must lie in (0, 1], got {eta}")
     largest = Fraction(0)

@@ -57,7 +57,7 @@ class Question:
         """Return the mean of f_hat over the clients asked and its standard error; counts: (2,), of 0 and 1."""
         n, model = int(np.sum(counts)), self.answer.model()
         if n == 0:
-            raise NotEstimable("nobody answered the second question; ask some")
+            raise NotEstimable("the second stage has 0 answers; ask it of at least one client")
         share = float(model.frequencies(np.asarray(counts), n)[1])
         spread = self.highest - self.lowest
         error = float(np.sqrt(model.variance(float(np.clip(share, 0, 1)), n)))

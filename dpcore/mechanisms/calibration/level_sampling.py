@@ -41,7 +41,10 @@ def apportion(shares: Sequence[Fraction | int]) -> tuple[int, ...]:
     (43691, 21845)
     """
     if not shares or min(shares) < 0 or sum(shares) == 0:
-        raise SchemeError(f"a level law needs numbers of at least 0 that are not all 0, got {len(shares)} of them")
+        raise SchemeError(
+            f"level_law must have numbers of at least 0, at least one of them above 0, got "
+            f"{', '.join(map(str, shares)) or 'none'}"
+        )
     exact = [Fraction(TOTAL) * share / sum(shares) for share in shares]
     weights = [math.floor(value) for value in exact]
     by_remainder = sorted(range(len(exact)), key=lambda b: (exact[b] - weights[b], b), reverse=True)

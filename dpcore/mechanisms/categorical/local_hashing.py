@@ -201,7 +201,9 @@ class LocalHashing(WeightedOracle):
         if loop is not None:
             turns = np.zeros((self.prime, self.prime), dtype=np.int32)
             if not loop(rows, self.edges, self.prime, turns, supports):
-                raise ValueError("statistics are of accepted reports; one of these no client could have sent")
+                raise ValueError(
+                    "at least one report could not have been sent by any client; pass accepted reports only"
+                )
             return supports
         categories, narrow = np.arange(self.categories), self.prime // self.bins
         for slopes, arcs in self._arcs(rows):

@@ -120,7 +120,7 @@ class CrossedWave(Mechanism):
         for name, numbers in (("level_law", level_law), ("widths", widths)):
             if numbers is not None and len(numbers) != len(LEVELS):
                 raise SchemeError(
-                    f"{name} must be four numbers, of the plane, the product, x and y, got {len(numbers)}"
+                    f"{name} must be four numbers, for the levels plane, product, x and y in this order, got {len(numbers)}"
                 )
         M = _CELLS if cells is None else cells
         if M not in SIZES:

@@ -31,7 +31,9 @@ def check_noise(noise: str, delta: Fraction, allocation: str) -> None:
             )
         return
     if delta == 0:
-        raise SchemeError(f'noise = "{GAUSSIAN}" keeps no epsilon alone; give delta, such as 1e-9')
+        raise SchemeError(
+            f'noise = "{GAUSSIAN}" guarantees no epsilon unless delta is above 0; give delta, such as 1e-9'
+        )
     check_delta(delta)
     if allocation != "sample":
         raise SchemeError(f'noise = "{GAUSSIAN}" goes with allocation = "sample", got {allocation!r}')

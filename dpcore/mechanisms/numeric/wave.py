@@ -142,7 +142,7 @@ class WaveMechanism(Mechanism):
         if loop is None:
             _count(reports, counts)
         elif not loop(reports.level, reports.values, np.array(outputs), counts):
-            raise ValueError("statistics are of accepted reports; one of these no client could have sent")
+            raise ValueError("at least one report could not have been sent by any client; pass accepted reports only")
         return np.concatenate([row[:size] for row, size in zip(counts, outputs, strict=True)])
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:

@@ -21,7 +21,9 @@ Rows = Sequence[Sequence[int]]
 def budget_of_ratio(ratio: Fraction | float) -> Budget:
     """Return the epsilon of a largest ratio; raises SchemeError if reports are uninformative."""
     if ratio == 1:
-        raise SchemeError("the channel has the same distribution for every value: its reports are uninformative")
+        raise SchemeError(
+            "reports have the same distribution for every value, so they are uninformative; make it differ for two values"
+        )
     return INFINITE if isinstance(ratio, float) else Budget(ratio=ratio)
 
 

@@ -65,7 +65,9 @@ class Stated(Mechanism):
     def _read(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
         rows, names, of_categories = (parameters[key] for key in ("weights", "names", "of_categories"))
         if not all(isinstance(name, str) for name in names) or not isinstance(of_categories, bool):
-            raise TypeError("expected the names of outputs, and whether inputs are categories")
+            raise TypeError(
+                "names must be a list of texts, one for each output, and of_categories must be true or false"
+            )
         return cls(budget, tuple(map(integers, rows)), tuple(names), of_categories)
 
     @cached_property

@@ -121,8 +121,8 @@ def _ratio(rows: np.ndarray, totals: Sequence[int]) -> Fraction:
         shares = {Fraction(w, t) for w, t in zip(column, totals, strict=True)}
         if max(shares) and not min(shares):
             raise CalibrationError(
-                "a report of this channel is impossible under one answer and possible under another, so that no number of "
-                "reports hides its sender; expected weights above 0"
+                "the channel has a report that one answer can give and another cannot, so its epsilon is infinite; "
+                "give that report a weight above 0 for every answer"
             )
         worst = max(worst, max(shares) / min(shares)) if max(shares) else worst
     return worst

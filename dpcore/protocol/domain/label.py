@@ -89,8 +89,12 @@ def read(tables: Any, attributes: Mapping[str, Attribute]) -> Mapping[str, Attri
 
 def _read(name: str, table: Any) -> Attribute:
     where = f"labels.{name}"
-    if not isinstance(table, Mapping) or not attribute_table.NAME.fullmatch(name):
-        raise SchemeError(f"{where} must be a table, and its name lower-case letters, digits and _, the first a letter")
+    if not isinstance(table, Mapping):
+        raise SchemeError(f"{where} must be a table; write [{where}] above its keys")
+    if not attribute_table.NAME.fullmatch(name):
+        raise SchemeError(
+            f"labels: name {name!r} must be lower-case letters, digits and _, the first a letter and 63 at most"
+        )
     keys.check_known(table, tuple(key.name for key in keys.LABEL), where)
     entries = keys.read(keys.LABEL, table, f"{where}.")
     try:

@@ -31,8 +31,12 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
     clients: planned number.  functionals: the default for numeric attributes.
     """
     where = f"attributes.{name}"
-    if not isinstance(table, Mapping) or not NAME.fullmatch(name):
-        raise SchemeError(f"{where} must be a table, and its name lower-case letters, digits and _, the first a letter")
+    if not isinstance(table, Mapping):
+        raise SchemeError(f"{where} must be a table; write [{where}] above its keys")
+    if not NAME.fullmatch(name):
+        raise SchemeError(
+            f"attributes: name {name!r} must be lower-case letters, digits and _, the first a letter and 63 at most"
+        )
     entries = keys.read_attribute(table, f"{where}.")
     try:
         kind = keys.kind_of(table)

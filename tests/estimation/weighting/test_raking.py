@@ -134,7 +134,7 @@ WRONG = {
         [*SEX, *((("sex*age"), f"{s}*{a}", 1.0) for s in ("male", "female") for a in ("old", "young"))],
         "sex is in two margins",
     ),
-    "empty": ([("sex", "female", 0.0), ("sex", "male", 0.0)], "above 0 somewhere"),
+    "empty": ([("sex", "female", 0.0), ("sex", "male", 0.0)], "give at least one above 0"),
     "contradiction": (
         [*REGION, ("sex", "female", 500.0), ("sex", "male", 511.0)],
         "sex adds up to 1,011 and region to 100",
@@ -166,7 +166,7 @@ IMPOSSIBLE = {
         [("region*sex*age", "*".join(c), 1.0) for c in product(*(each.categories for each in LABELS.values()))],
         "no report is of region*sex*age=north*female*young",
     ),
-    "nobody there": (COUNTS, NOBODY, "reports are of region=south, which nobody in the population has"),
+    "nobody there": (COUNTS, NOBODY, "reports are of region=south, whose total in the margins is 0"),
     # All of the north are women, of whom the population has fewer than it has northerners
     "no way": (
         without(2, 3),

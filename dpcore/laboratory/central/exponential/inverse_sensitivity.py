@@ -137,7 +137,7 @@ class InverseSensitivity(CuratorMechanism):
     def __post_init__(self) -> None:
         if not self.halved and len(self.target.outputs) != 2:
             raise CalibrationError(
-                f"without its factor 2 the mechanism is private for two outputs only, got {len(self.target.outputs)}"
+                f"halved = False is private for 2 outputs only, got {len(self.target.outputs)}; use halved = True"
             )
         self._refuse_unless_kept("leave the weights to the mechanism")
 

@@ -38,7 +38,7 @@ def charge_landed(connection: duckdb.DuckDBPyConnection, run_id: str) -> None:
     connection.execute(_LANDED, [run_id])
     if connection.execute(_UNCHARGED, [run_id]).fetchall():
         raise WarehouseError(
-            f"run {run_id}: a run on real data must land with its budgets and schemes, for the charges"
+            f"run {run_id}: charges need rows in the tables budgets and schemes; land the run with both tables"
         )
 
 
