@@ -8,7 +8,7 @@ This module works on arrays only: no files, no database, no scheduler.  Responde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -254,19 +254,36 @@ def estimate_all(
         joints = pair_estimates(aggregate, estimates, unavailable, fewest)
     by_group = tuple(estimated)
     parts = (aggregate, estimates, functionals, unavailable, by_group, withheld, labelled, margins, weights, joints)
-    return Round(*parts, assumed, any_law, _regressions(aggregate, fewest, hide_labels))
+    regressions = _regressions(aggregate, fewest, hide_labels, labelled, weights)
+    return Round(*parts, assumed, any_law, regressions)
 
 
-def _regressions(aggregate: Aggregate, fewest: int, hidden: str) -> dict[str, Regression | str]:
-    """The regressions of the scheme; hidden: why nothing by label may be shown, or ''."""
+def _regressions(
+    aggregate: Aggregate, fewest: int, hidden: str, seen: Collection[tuple[str, Group]], weights: Weights | None
+) -> dict[str, Regression | str]:
+    """The regressions of the scheme; hidden: why nothing by label may be shown, or ''.
+
+    seen: attributes and groups that are shown.  Their sums, and those of the regressions, must not reveal too few reports.
+    """
+    if hidden or aggregate.labelled is None:
+        return dict.fromkeys(aggregate.scheme.regressions, hidden)
     fitted: dict[str, Regression | str] = {}
+    cells = _cells(aggregate.scheme)
+    shown = {name: [cells[group] for own, group in seen if own == name] for name in aggregate.scheme.attributes}
     for name, asked in aggregate.scheme.regressions.items():
-        from dpcore.estimation.regression.regression import regress  # imports formulaic, which is slow
+        from dpcore.estimation.regression.regression import regress, sums_of  # imports formulaic, which is slow
 
         try:
-            fitted[name] = hidden or regress(aggregate, asked.formula, reference=asked.reference, fewest=max(fewest, 1))
+            one = regress(aggregate, asked.formula, reference=asked.reference, fewest=max(fewest, 1))
         except NotEstimable as error:
             fitted[name] = str(error)
+            continue
+        sums = [*shown[one.outcome], *sums_of(aggregate.scheme, asked.formula)]
+        weighted = [] if weights is None else [weights.values]
+        if disclosure_control.are_disclosive(aggregate.labelled.answered[one.outcome], sums + weighted, fewest):
+            fitted[name] = f"with other results by label it would reveal fewer than {fewest:,} reports (min_clients)"
+        else:
+            fitted[name], shown[one.outcome] = one, sums
     return fitted
 
 

@@ -65,9 +65,17 @@ def is_disclosive(counts: np.ndarray, weights: np.ndarray, groups: Mapping[Any, 
 
     counts, groups: as in `shown`, all of them published.  weights: (C,), of a report of each combination.
     """
+    return are_disclosive(counts, [weights, *groups.values()], fewest)
+
+
+def are_disclosive(counts: np.ndarray, sums: Sequence[np.ndarray], fewest: int) -> bool:
+    """Return whether sums of clients, published next to the total, reveal too few reports.
+
+    counts: (C,) reports of each combination of labels.  sums: (C,) each, the weights of a report of each combination.
+    """
     there = np.flatnonzero(counts)
-    rows = [weights[there], *(cells[there] for cells in groups.values())]
-    return bool(_disclosive(counts[there], np.array(rows, dtype=np.float64), fewest).any())
+    rows = np.array([weights[there] for weights in sums], dtype=np.float64)
+    return bool(_disclosive(counts[there], rows, fewest).any())
 
 
 def _disclosive(counts: np.ndarray, groups: np.ndarray, fewest: int) -> np.ndarray:

@@ -122,3 +122,22 @@ def test_a_group_too_small_to_be_shown_is_not_regressed_on() -> None:
     assert "fewer than 50 reports, such as region = south" in table["reason"][0]
     hidden = tables_of(pipeline.estimate_all(total, hide_labels="it has landed before"))["regressions"]
     assert hidden["reason"].tolist() == ["it has landed before"] * 3
+
+
+def test_a_regression_does_not_reveal_a_group_that_is_withheld_because_of_subtraction() -> None:
+    text = SCHEME.partition("[labels.region]")[0] + (
+        '[labels.sex]\ncategories = ["f", "m"]\n[labels.age]\ncategories = ["old", "young"]\n'
+        '[regressions]\nby_sex = "smokes ~ sex"\nby_age = "smokes ~ age"\n'
+    )
+    scheme = dp.Scheme.from_toml(text)
+    records = people(2030).assign(  # men but for 30 are young, and women are old
+        sex=["f"] * 1000 + ["m"] * 1030, age=["old"] * 1030 + ["young"] * 1000
+    )
+    total = dp.aggregate(scheme, dp.privatize(scheme, records, dp.seeded(1)))
+    round_ = pipeline.estimate_all(total, fewest=50)
+    shown = {group.attribute for name, group in round_.labelled if name == "smokes"}
+    assert len(shown) == 1
+    withheld = {name for name, one in round_.regressions.items() if isinstance(one, str)}
+    assert withheld == {f"by_{name}" for name in {"sex", "age"} - shown}
+    assert "would reveal fewer than 50 reports" in str(round_.regressions[withheld.pop()])
+    assert all(not isinstance(one, str) for one in pipeline.estimate_all(total).regressions.values())

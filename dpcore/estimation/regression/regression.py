@@ -188,8 +188,16 @@ def declared(scheme: Any, formula: str, reference: Mapping[str, str]) -> tuple[F
     return parsed, shape, ()
 
 
+def sums_of(scheme: Any, formula: str) -> list[np.ndarray]:
+    """Return the combinations of labels that a regression sums, (C,) bool each, over those of the scheme."""
+    places = declared(scheme, formula, {})[1].places
+    return [places == row for row in np.unique(places)]
+
+
 def _check_counts(shape: Design, n: np.ndarray, fewest: int) -> None:
-    """Raise NotEstimable if a combination of the labels' categories has fewer reports than required, but not none."""
+    """Raise NotEstimable without reports, or if a combination of the labels' categories has too few, but not none."""
+    if not n.any():
+        raise NotEstimable("no reports yet; collect reports before estimating")
     short = np.flatnonzero((n > 0) & (n < fewest))
     if len(short):
         raise NotEstimable(
