@@ -68,8 +68,8 @@ class Fit:
     """A fitted model.
 
     coefficients: (k - 1, p), by category but the reference, which is the first.  covariance: of them, row after row.
-    laws: (C, k), fitted.  distance: the sum over cells of the squared distance of the unbiased frequencies from the fitted
-    ones, in standard errors; weighted if reports are.
+    laws: (C, k), fitted.  distance: the squared distance from one distribution for each cell, in standard errors; weighted if
+    reports are.
     """
 
     coefficients: np.ndarray
@@ -151,4 +151,19 @@ def _finished(sums: Sums, coefficients: np.ndarray, matrix: np.ndarray) -> Fit:
     information, moved = sums.information(laws), slopes(laws, matrix)
     bread, meat = (_curvature(sums.weights**power, moved, information) for power in (1, 2))
     inverse = np.linalg.inv(bread)
-    return Fit(coefficients, inverse @ meat @ inverse, laws, _distance(sums, information, laws))
+    return Fit(coefficients, inverse @ meat @ inverse, laws, _from_saturated(sums, information, laws))
+
+
+def _from_saturated(sums: Sums, information: Sequence[Information], laws: np.ndarray) -> float:
+    """The squared distance from one distribution for each cell: its score test, along changes that keep the sum of shares at 1.
+
+    Unbiased frequencies of sums of scores need not add up to 1.  Their distance from the laws includes that sum, which no model
+    of proportions explains.
+    """
+    k = laws.shape[1]
+    along = np.eye(k)[:, 1:] - np.eye(k)[:, :1]
+    distance = 0.0
+    for weight, of_cell, law in zip(sums.weights, information, laws, strict=True):
+        score = along.T @ of_cell.score(law)
+        distance += weight * float(score @ np.linalg.pinv(along.T @ of_cell.matrix @ along, hermitian=True) @ score)
+    return distance

@@ -72,9 +72,11 @@ def _parsed(text: str, scheme: Any) -> tuple[Formula, Any]:
     import formulaic  # type: ignore[import-untyped]
 
     where = f"formula {text!r}"
+    if "**" in text or "^" in text:  # formulaic multiplies powers out: (a + b)**40 takes 2^40 steps
+        raise SchemeError(f"{where}: powers are not available; write interactions with * or :")
     try:
         parsed = formulaic.Formula(text)
-        outcome, right = str(parsed.lhs), parsed.rhs
+        outcome, right = text.partition("~")[0].strip(), parsed.rhs
         factors = [factor for term in right for factor in term.factors]
     except (
         formulaic.errors.FormulaSyntaxError,

@@ -89,8 +89,10 @@ def _numbers(attribute: Any, inputs: int) -> np.ndarray:
 def fit(means: Means, matrix: np.ndarray, weights: np.ndarray) -> LinearFit:
     """Return the fitted model; matrix: (C, p), weights: (C,), ones without weights.
 
-    Raises NotEstimable if the cells with reports do not determine the coefficients.
+    Raises NotEstimable if the cells with reports do not determine the coefficients, or a cell's reports its variance.
     """
+    if not np.all(means.variances > 0):
+        raise NotEstimable("a combination of labels has too few reports for a standard error; collect more reports")
     precision = weights / means.variances
     information = matrix.T @ (precision[:, None] * matrix)
     if np.linalg.matrix_rank(matrix) < matrix.shape[1]:

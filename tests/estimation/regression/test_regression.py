@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any
 
 import numpy as np
@@ -298,6 +299,8 @@ def test_references_choose_what_others_are_compared_with() -> None:
         ("y ~ {__import__('os').getcwd()}", "is not a label"),
         ("y ~ age", "no label 'age'; the scheme has region, sex"),
         ("z ~ region", "no attribute 'z'; the scheme has y"),
+        ("y ~ (region + sex)**40", "powers are not available"),
+        ("y + y ~ region", "no attribute 'y + y'; the scheme has y"),
         ("y ~ region | sex", "not an outcome and labels"),
     ],
 )
@@ -325,6 +328,37 @@ def test_too_few_reports_and_categories_that_nobody_has_are_refused() -> None:
         dp.regress(whole, "y ~ region", reference={"region": "west"})
     with pytest.raises(SchemeError, match="'sex' is neither the outcome nor a label"):
         dp.regress(whole, "y ~ region", reference={"sex": "f"})
+
+
+@pytest.mark.parametrize("attribute", ['type = "boolean"', 'type = "numeric"\nlower = 0\nupper = 1'])
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_no_reports_and_a_few_are_refused_without_a_warning(attribute: str, n: int) -> None:
+    table = pd.DataFrame({"y": [True, False, True], "region": ["north"] * 3, "sex": ["f", "m", "f"]})[:n]
+    whole = dp.Aggregate.zero(asked := scheme(f"{attribute}\nepsilon = 3"))
+    if n:
+        whole = aggregate(asked, table.assign(y=table["y"].astype(float)) if "numeric" in attribute else table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(NotEstimable):
+            dp.regress(whole, "y ~ sex")
+
+
+@pytest.mark.parametrize("mechanism", ["unary_encoding", "hadamard_response", "local_hashing", "randomized_response"])
+def test_the_goodness_of_fit_of_a_true_model_has_its_degrees_of_freedom(mechanism: str) -> None:
+    asked, random, rounds = jobs(f'epsilon = 3\nmechanism = "{mechanism}"'), dp.seeded(5), 40
+    statistics = []
+    for _ in range(rounds):
+        whole = dp.Aggregate.zero(asked)
+        assert whole.labelled is not None
+        for cell in range(6):
+            counts = random.generator().multinomial(5_000, [0.5, 0.3, 0.2])
+            whole.labelled.statistics["y"][cell] += asked.attributes["y"].mechanism.simulate(counts, random)
+        whole.labelled.n[:] = whole.labelled.answered["y"][:] = 5_000
+        found = dp.regress(whole, "y ~ region + sex").fit
+        assert found is not None
+        assert found.degrees_of_freedom == 4
+        statistics.append(found.statistic)
+    assert abs(np.mean(statistics) - 4) < 3.5 * np.sqrt(8 / rounds)
 
 
 def test_a_scheme_without_labels_says_what_to_add() -> None:
