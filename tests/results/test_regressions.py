@@ -141,3 +141,20 @@ def test_a_regression_does_not_reveal_a_group_that_is_withheld_because_of_subtra
     assert withheld == {f"by_{name}" for name in {"sex", "age"} - shown}
     assert "would reveal fewer than 50 reports" in str(round_.regressions[withheld.pop()])
     assert all(not isinstance(one, str) for one in pipeline.estimate_all(total).regressions.values())
+
+
+def test_a_round_that_lands_again_declares_its_earlier_regressions(tmp_path: Path) -> None:
+    (tmp_path / "habits.toml").write_text(SCHEME)
+    people().to_csv(tmp_path / "people.csv", index=False)
+    where = {
+        "records": tmp_path / "people.csv",
+        "round_": "may",
+        "data": tmp_path / "var",
+        "warehouse": tmp_path / "w.duckdb",
+    }
+    undrawn.run(tmp_path / "habits.toml", **where)
+    (tmp_path / "habits.toml").write_text(SCHEME.replace('pay = "income ~ region"', ""))
+    undrawn.run(tmp_path / "habits.toml", **where, again=True)
+    rows = warehouse.query(tmp_path / "w.duckdb", "from latest_regressions")
+    assert rows["quantity"].tolist() == ["none"] * 2
+    assert set(rows["reason"].str.partition(";")[0]) == {"the round has landed with the regression 'income ~ region'"}

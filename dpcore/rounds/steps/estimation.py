@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,6 +34,8 @@ def estimate(run: Run) -> Path:
     estimates = pipeline.estimate_all(
         aggregate, plan.min_clients, population_margins.of_run(run), hide_labels=_label_restriction(run, aggregate)
     )
+    if reason := _regression_restriction(run):
+        estimates = replace(estimates, regressions=dict.fromkeys(scheme.regressions, reason))
     # In order of arrival: one part for each file, or for each shard of simulated clients.
     parts = sorted((run.folder / "aggregates").glob("*.parquet"))
     batches = [wire.read_aggregate(part, scheme) for part in parts]
@@ -68,6 +70,21 @@ def _label_restriction(run: Run, aggregate: Aggregate) -> str:
     if all(accepted == aggregate.n for accepted in before):
         return ""
     return "the round has landed with other reports, and the difference would reveal groups below min_clients"
+
+
+def _regression_restriction(run: Run) -> str:
+    """Reason why regressions may not land, or '': together with those of an earlier run they could reveal few reports.
+
+    A run checks its own regressions together, so it must declare the earlier ones as well.
+    """
+    plan, scheme = run.plan, run.scheme
+    if not (plan.min_clients and scheme.regressions):
+        return ""
+    formulas = {regression.formula for regression in scheme.regressions.values()}
+    others = warehouse.regressions_before(plan.warehouse, scheme.digest, plan.round, plan.run_id) - formulas
+    if not others:
+        return ""
+    return f"the round has landed with the regression {min(others)!r}; declare it as well, so that both are checked together"
 
 
 def _token_charges(run: Run) -> dict[str, spending.TokenCharges]:

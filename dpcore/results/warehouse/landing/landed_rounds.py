@@ -39,6 +39,15 @@ def population_before(path: str | Path, digest: str, round_: str) -> dict[tuple[
     return {(label, category): share for label, category, share in rows_there(path, sql, [digest, round_])}
 
 
+def regressions_before(path: str | Path, digest: str, round_: str, run_id: str) -> set[str]:
+    """Return the formulas of the regressions that other landed runs of a round have estimated."""
+    sql = (
+        "select distinct formula from regressions join runs on runs.run_id = regressions.run_id "
+        'where reason is null and scheme_digest = ? and "round" = ? and runs.run_id <> ?'
+    )
+    return {formula for (formula,) in rows_there(path, sql, [digest, round_, run_id])}
+
+
 def stands(path: str | Path, run_id: str) -> bool:
     """Return whether a run is the current run of its round; False if there is no warehouse."""
     return bool(rows_there(path, "select 1 from latest_runs where run_id = ?", [run_id]))
