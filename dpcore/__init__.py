@@ -55,6 +55,7 @@ _EXPORTS = {
     "secure": "dpcore._random",
     "seeded": "dpcore._random",
     "simulate": "dpcore.pipeline",
+    "trend": "dpcore.estimation.trend.trend",
 }
 
 __all__ = sorted(_EXPORTS)
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from dpcore.estimation.inference.comparison import compare, compare_frequencies
     from dpcore.estimation.inference.two_rounds import combine
     from dpcore.estimation.regression.regression import regress
+    from dpcore.estimation.trend.trend import trend
     from dpcore.pipeline import aggregate, estimate, joint, run, simulate
     from dpcore.privacy.budget import Budget
     from dpcore.protocol.aggregates import Aggregate

@@ -22,5 +22,6 @@ Modules:
     regression/: one attribute on public labels: logistic, multinomial and linear models
     registry: every estimator by its name in schemes
     requirements: whether a scheme's attributes can be estimated as declared
+    trend/: the estimates of several rounds as a level that drifts
     weighting/: weighting by public labels: raking, weighted estimates and their variance
 """

@@ -170,6 +170,8 @@ DRAWS, SIMULATED_ROUNDS, SEED = 10_000, 2_000, 30
 TRADES = np.geomspace(1e-4, 1e4, 81)  # bias and noise balance about 1
 BAND_TRADES = np.geomspace(1e-2, 1e2, 13)
 RATIOS = np.geomspace(1e-3, 1e1, 9)
+WEEK = 7  # days of a season
+DRIFTS = np.append(0.0, np.geomspace(1e-2, 1e1, 7))  # of a trend, a day, in variances of a round's estimate
 MULTIPLIERS = np.geomspace(1e-4, 1e4, 129)
 MAX_LOG_TRADE = 14.0  # of the nearest density of a class
 EDGES = (16, 32, 64, 128)  # parts of the range whose shares have limits for every distribution
@@ -223,6 +225,9 @@ DENSE_ENTRIES, REMEMBERED, BLOCK = 1 << 20, 64, 256
 
 # Share of the population by which totals of two margins may differ: they may be in whole per cent.
 TOTALS_ROUNDING = 0.01
+
+# Rounds in which one false alarm of a shift is expected: a year of nightly ones.
+ALARM_ROUNDS = 365
 
 # Standard errors that a threshold of a second round may be from the estimate, to be a round number.
 ROUND_NUMBER_ERRORS = 0.25
