@@ -200,7 +200,7 @@ def test_the_newest_round_is_told_with_its_checks(
     assert last.text.startswith("2026-11-20 of consumer_expenditure, landed ")
     assert "200,000 reports counted, 0 rejected" in last.text
     assert checks.is_well
-    assert "in 1 round" in spent.text
+    assert "every round (1 round)" in spent.text
     found = pages.newest(folder / "data/var/warehouse.duckdb")
     monkeypatch.setattr(status, "newest", lambda _: found.__class__(**{**vars(found), "failed": ["drift", "fit"]}))
     told = status._round(Project.read(), None)[1]
