@@ -134,9 +134,7 @@ def cell_law(attribute: Attribute, people: Any, condition: str | None = None) ->
     law = np.zeros(attribute.mechanism.inputs)
     if attribute.has_density:
         bounds, cells = (float(attribute.lower), float(attribute.upper)), len(attribute.cells)
-        answers = people.cell_probabilities(
-            attribute.name, *bounds, cells - len(attribute.categories), condition=condition
-        )
+        answers = people.cell_probabilities(attribute.name, *bounds, cells - len(attribute.categories), condition)
         law[attribute.cells] = _with_nonresponse(attribute, people, answers, cells)
     else:
         law[attribute.cells] = category_law(attribute, people, condition)
@@ -153,11 +151,11 @@ def category_law(attribute: Attribute, people: Any, condition: str | None = None
         return together(attribute, people, condition).ravel()
     if attribute.bins is not None:
         law = np.asarray(
-            people.range_probabilities(attribute.name, [float(edge) for edge in attribute.bins], condition=condition)
+            people.range_probabilities(attribute.name, [float(edge) for edge in attribute.bins], condition)
         )
         return _with_nonresponse(attribute, people, law, len(attribute.categories))
     if not attribute.is_numeric:
-        return np.asarray(people.probabilities(attribute.name, attribute.categories, condition=condition))
+        return np.asarray(people.probabilities(attribute.name, attribute.categories, condition))
     points = attribute.points or ()
     gaps = [above - below for below, above in pairwise(points)]
     whole = lcm(*(gap.denominator for gap in gaps))
@@ -169,9 +167,7 @@ def category_law(attribute: Attribute, people: Any, condition: str | None = None
             "round the values, or pass records"
         )
     ends = [int((below + above - 2 * attribute.lower) / common) for below, above in pairwise(points)]
-    masses = people.cell_probabilities(
-        attribute.name, float(attribute.lower), float(attribute.upper), cells, condition=condition
-    )
+    masses = people.cell_probabilities(attribute.name, float(attribute.lower), float(attribute.upper), cells, condition)
     law = np.add.reduceat(np.asarray(masses), [0, *ends])
     return _with_nonresponse(attribute, people, law, len(attribute.categories))
 

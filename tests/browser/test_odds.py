@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(chromium.BINARY is None, reason="needs Debian's chromium: apt-get install chromium"),
 ]
-REPEATED = re.compile(r"(\d+(?:[.,]\d+)?) (?:times|Mal|veces) (?:of|von|de) 100")
+REPEATED = re.compile(r"(\d+(?:[.,]\d+)?) (?:times|Mal|veces) (?:out of|of|von|de) 100")
 CELLS_FIT = """[...document.querySelectorAll('.odds td, .odds th')].every(cell => cell.closest('thead')
     || cell.getBoundingClientRect().right <= document.querySelector('.odds').getBoundingClientRect().right + 1)"""
 DOTS = "[...document.querySelectorAll('#odds-picture circle')].map(dot => dot.getAttribute('class'))"

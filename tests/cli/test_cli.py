@@ -293,7 +293,7 @@ def test_real_records_and_a_rehearsal(tmp_path: Path, coarse: str) -> None:
     assert "true value" not in done.stdout
     rehearsal = ldpflow("run", coarse, "--records", "people.csv", "--seed", "3", at=tmp_path)
     assert rehearsal.returncode == 0
-    assert "REHEARSAL" in rehearsal.stdout
+    assert "DRY RUN" in rehearsal.stdout
     sql = "select randomness, seed, (select count(*) from checks c where c.run_id = r.run_id and name = 'secure_randomness' "
     sql += "and not passed) as warned from runs r"
     [own] = tmp_path.glob("data/var/runs/*/rehearsal.duckdb")

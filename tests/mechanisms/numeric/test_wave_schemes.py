@@ -191,7 +191,7 @@ def test_groups_are_told_apart(mechanism: str) -> None:
         assert estimate.quantile(0.5) == pytest.approx(np.median(of), abs=0.05)
         mean = estimate.functional(dp.functionals.Mean(), 0.999)
         assert mean.low < of.mean() < mean.high
-    with pytest.raises(SchemeError, match="is not kept"):
+    with pytest.raises(SchemeError, match="is not in the aggregate"):
         dp.estimate(aggregate, "height", given="height")
 
 
