@@ -14,6 +14,7 @@ import pandas as pd
 
 from dpcore.privacy.shuffling.condition import FEWEST, Publication
 from dpcore.protocol.aggregates import Aggregate
+from dpcore.protocol.label_sums import members
 from dpcore.results import warehouse
 from dpcore.results.tables.spending import TokenCharges
 from dpcore.rounds.run import Run
@@ -75,9 +76,18 @@ def _gathered(parts: Sequence[Aggregate]) -> list[Aggregate]:
 
 
 def _least(aggregate: Aggregate, fewest: int) -> int:
-    """Number of reports in the smallest published group; all reports without groups."""
+    """Number of reports in the smallest published group, by one label or by all of them; all reports without groups.
+
+    A category can be shown although each of its combinations with other labels is too small to be shown.
+    """
     if aggregate.labelled is None:
         return aggregate.n
-    counts = aggregate.labelled.n
-    shown = counts[counts >= max(fewest, 1)]
+    counts, scheme = aggregate.labelled.n, aggregate.scheme
+    by_label = [
+        counts[members(scheme, name, category)].sum()
+        for name, label in scheme.labels.items()
+        for category in label.categories
+    ]
+    sizes = np.append(counts, by_label)
+    shown = sizes[sizes >= max(fewest, 1)]
     return int(shown.min()) if shown.size else aggregate.n

@@ -110,3 +110,17 @@ def test_remembered_answers_without_tokens_are_named_by_the_condition_alone(sche
             "select comment from duckdb_columns() where table_name = 'budgets' and column_name = 'published_epsilon'"
         ).fetchall()
     assert "memoized answers without tokens" in comment
+
+
+def test_a_shown_category_counts_although_its_combinations_are_too_small(monkeypatch):
+    """Sixty women in six cells of ten are a group of their own; 500 men of either region are not their crowd."""
+    labels = '[labels.sex]\ncategories = ["f", "m"]\n[labels.area]\ncategories = ["1", "2", "3", "4", "5", "6"]\n'
+    grouped = dp.Scheme.from_toml(SCHEME + labels)
+    sexes = ["f"] * 60 + ["m"] * 3000
+    areas = [str(place % 6 + 1) for place in range(60)] + [str(place % 6 + 1) for place in range(3000)]
+    records = {"a": ["x"] * len(sexes), "sex": sexes, "area": areas}
+    whole = dp.aggregate(grouped, dp.privatize(grouped, records, random=dp.seeded(1)))
+    monkeypatch.setattr(publication.warehouse, "accepted_before", lambda *_: [])
+    plan = SimpleNamespace(min_clients=50, warehouse="", round="r", run_id="i", keep_reports=False)
+    landed = publication.revealed(SimpleNamespace(plan=plan, scheme=grouped), whole, [whole], {"a": NOBODY})
+    assert landed.reports == 60
