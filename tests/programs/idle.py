@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from urllib.request import urlopen
 import psutil
 
 from dpcore.rounds.project import start
+from tests.helpers.services import free_port
 
 MOST_SECONDS, MOST_MEMORY = 1.25, 1.3  # what is asked of ours, as a multiple of Prefect's
 _PATIENCE = 300  # seconds in which either must be up
@@ -64,7 +64,7 @@ def _ours(folder: Path) -> Iterator[dict[str, psutil.Process]]:
     start(folder)
     settings = folder / "ldpflow.toml"
     settings.write_text(settings.read_text("utf-8").partition("[collector]")[0], encoding="utf-8")
-    port = _free_port()
+    port = free_port()
     with _started(["ldpflow_flows.services.up"], folder, PREFECT_SERVER_API_PORT=port) as up:
         _wait(up, lambda: "\nup: " in (folder / "log").read_text("utf-8"))
         yield _named(up)
@@ -74,7 +74,7 @@ def _ours(folder: Path) -> Iterator[dict[str, psutil.Process]]:
 def _prefects(folder: Path) -> Iterator[dict[str, psutil.Process]]:
     """`prefect server start` and `prefect worker start`, as their documentation starts them."""
     folder.mkdir()
-    port = _free_port()
+    port = free_port()
     url = {"PREFECT_API_URL": f"http://127.0.0.1:{port}/api"}
     own = {"PREFECT_HOME": str(folder), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
     with _started(["prefect", "server", "start"], folder, PREFECT_SERVER_API_PORT=port, **own) as server:
@@ -127,12 +127,6 @@ def _named(first: psutil.Process) -> dict[str, psutil.Process]:
 def _seconds(processes: dict[str, psutil.Process]) -> dict[str, float]:
     times = {name: process.cpu_times() for name, process in processes.items()}
     return {name: one.user + one.system for name, one in times.items()}
-
-
-def _free_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
 
 
 if __name__ == "__main__":

@@ -15,6 +15,11 @@ import numpy as np
 
 from dpcore.errors import SchemeError
 
+LOGISTIC, MULTINOMIAL, LINEAR = (
+    "logistic",
+    "multinomial",
+    "linear",
+)  # models, by the outcome: two categories, more, a number
 INTERCEPT = "intercept"
 _EXAMPLE = '"income ~ region + sex"'
 _CODED = re.compile(r"(\w+)\[(?:T\.)?(\d+)\]")  # an indicator's name as formulaic writes it
@@ -22,12 +27,8 @@ _CODED = re.compile(r"(\w+)\[(?:T\.)?(\d+)\]")  # an indicator's name as formula
 
 @dataclass(frozen=True)
 class Formula:
-    """A parsed formula.
+    """A parsed formula.  outcome: the attribute.  labels: the covariates, in the scheme's order."""
 
-    text: as written.  outcome: the attribute.  labels: the covariates, in the scheme's order.
-    """
-
-    text: str
     outcome: str
     labels: tuple[str, ...]
 
@@ -96,7 +97,7 @@ def _parsed(text: str, scheme: Any) -> tuple[Formula, Any]:
         if name not in scheme.labels:
             labels = ", ".join(scheme.labels) or "no labels; add a table [labels.NAME] to a new scheme"
             raise SchemeError(f"{where}: no label {name!r}; the scheme has {labels}")
-    return Formula(text, outcome, tuple(name for name in scheme.labels if name in names)), right
+    return Formula(outcome, tuple(name for name in scheme.labels if name in names)), right
 
 
 def design(text: str, scheme: Any, reference: Mapping[str, str]) -> tuple[Formula, Design]:

@@ -31,7 +31,7 @@ class Means:
 
 @dataclass(frozen=True, eq=False)
 class LinearFit:
-    """A fitted model: coefficients (p,), covariance (p, p), and the squared distance of means and model in standard errors."""
+    """A fitted model: coefficients (1, p), covariance (p, p), and squared distance of means and model in standard errors."""
 
     coefficients: np.ndarray
     covariance: np.ndarray
@@ -101,4 +101,4 @@ def fit(means: Means, matrix: np.ndarray, weights: np.ndarray) -> LinearFit:
     coefficients = inverse @ (matrix.T @ (precision * means.values))
     meat = matrix.T @ ((precision * weights)[:, None] * matrix)
     left = means.values - matrix @ coefficients
-    return LinearFit(coefficients, inverse @ meat @ inverse, float(precision @ left**2))
+    return LinearFit(coefficients[None], inverse @ meat @ inverse, float(precision @ left**2))

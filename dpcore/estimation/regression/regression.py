@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
@@ -12,13 +13,11 @@ import scipy
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.functional_estimate import check_confidence, normal_quantile
 from dpcore.estimation.regression import categorical_outcome, numeric_outcome
-from dpcore.estimation.regression.design_matrix import Design, Formula, design, ordered
+from dpcore.estimation.regression.design_matrix import LINEAR, LOGISTIC, MULTINOMIAL, Design, Formula, design, ordered
 from dpcore.estimation.weighting.raking import Weights
 
 if TYPE_CHECKING:
     import pandas as pd
-
-LOGISTIC, MULTINOMIAL, LINEAR = "logistic", "multinomial", "linear"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +58,8 @@ class Regression:
     of a label to another.
     terms: likelihood-ratio tests of each term, Wald tests if reports are weighted.  fit: of the model against one proportion
     or mean for each combination of labels; None if there are as many coefficients, or with weights.
-    n: number of reports.
+    n: number of reports.  cells: which sum of reports, by the formula's labels, each combination of the scheme's labels is part
+    of, (C,).
     """
 
     outcome: str
@@ -68,6 +68,7 @@ class Regression:
     reference: str
     confidence: float
     n: int
+    cells: np.ndarray
     coefficients: tuple[Coefficient, ...]
     covariance: np.ndarray
     effects: tuple[Coefficient, ...]
@@ -161,8 +162,9 @@ def regress(
         reference=categories[0] if categories else "",
         confidence=confidence,
         n=int(n.sum()),
+        cells=shape.places,
         coefficients=tuple(_coefficients(model, shape.columns, categories[1:] or ("",), confidence)),
-        covariance=model.covariance,
+        covariance=model.fit.covariance,
         effects=tuple(_effects(model, shape, cells, categories or ("",), confidence)),
         terms=tuple(_tests(model, shape, cells.is_weighted)),
         fit=_goodness(model, cells),
@@ -186,12 +188,6 @@ def declared(scheme: Any, formula: str, reference: Mapping[str, str]) -> tuple[F
     if parsed.outcome in reference:
         raise SchemeError(f"{where}: a number has no reference category; remove it from reference")
     return parsed, shape, ()
-
-
-def sums_of(scheme: Any, formula: str) -> list[np.ndarray]:
-    """Return the combinations of labels that a regression sums, (C,) bool each, over those of the scheme."""
-    places = declared(scheme, formula, {})[1].places
-    return [places == row for row in np.unique(places)]
 
 
 def _check_counts(shape: Design, n: np.ndarray, fewest: int) -> None:
@@ -234,54 +230,36 @@ class _Cells:
         return cls(shape.matrix[rows], rows, n[there], statistics[there], values[there], weights is not None)
 
 
-class _Model(Protocol):
-    """A fitted model of the outcome's proportions, or of its mean."""
+@dataclass(frozen=True, eq=False)
+class _Model(ABC):
+    """A fitted model of the outcome's proportions, or of its mean.  matrix: (C, p)."""
 
-    @property
-    def coefficients(self) -> np.ndarray:
-        """The coefficients, (m, p); m: independent proportions or means of a cell."""
+    matrix: np.ndarray
+    fit: categorical_outcome.Fit | numeric_outcome.LinearFit
 
-    @property
-    def covariance(self) -> np.ndarray:
-        """Of the coefficients, row after row, (m p, m p)."""
-
-    @property
-    def distance(self) -> float:
-        """The squared distance of data and model, in standard errors."""
-
+    @abstractmethod
     def predicted(self, matrix: np.ndarray) -> np.ndarray:
         """Return the proportions or means (C, k) of covariates (C, p)."""
 
+    @abstractmethod
     def slopes(self, matrix: np.ndarray) -> np.ndarray:
         """Return their derivatives by the coefficients, (C, k, m p)."""
 
+    @abstractmethod
     def ratio(self, columns: np.ndarray) -> float:
         """Return minus twice the log likelihood ratio of the model with the columns `columns`, (p,) bool, alone."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Categorical:
+class _Categorical(_Model):
     sums: categorical_outcome.Sums
-    matrix: np.ndarray
     fit: categorical_outcome.Fit
 
     @classmethod
     def fitted(cls, attribute: Any, cells: _Cells, order: np.ndarray) -> _Categorical:
         model = attribute.mechanism.model()
         sums = categorical_outcome.Sums(model, order, cells.statistics, cells.n, cells.weights)
-        return cls(sums, cells.matrix, categorical_outcome.fit(sums, cells.matrix))
-
-    @property
-    def coefficients(self) -> np.ndarray:
-        return self.fit.coefficients
-
-    @property
-    def covariance(self) -> np.ndarray:
-        return self.fit.covariance
-
-    @property
-    def distance(self) -> float:
-        return self.fit.distance
+        return cls(matrix=cells.matrix, sums=sums, fit=categorical_outcome.fit(sums, cells.matrix))
 
     def predicted(self, matrix: np.ndarray) -> np.ndarray:
         return categorical_outcome.proportions(self.fit.coefficients, matrix)
@@ -296,32 +274,18 @@ class _Categorical:
 
 
 @dataclass(frozen=True, eq=False)
-class _Linear:
+class _Linear(_Model):
     means: numeric_outcome.Means
-    matrix: np.ndarray
     weights: np.ndarray
-    fit: numeric_outcome.LinearFit
 
     @classmethod
     def fitted(cls, attribute: Any, cells: _Cells) -> _Linear:
         means = numeric_outcome.means(attribute, cells.statistics, cells.n)
         fit = numeric_outcome.fit(means, cells.matrix, cells.weights)
-        return cls(means, cells.matrix, cells.weights, fit)
-
-    @property
-    def coefficients(self) -> np.ndarray:
-        return self.fit.coefficients[None]
-
-    @property
-    def covariance(self) -> np.ndarray:
-        return self.fit.covariance
-
-    @property
-    def distance(self) -> float:
-        return self.fit.distance
+        return cls(matrix=cells.matrix, means=means, weights=cells.weights, fit=fit)
 
     def predicted(self, matrix: np.ndarray) -> np.ndarray:
-        return np.asarray(matrix @ self.fit.coefficients)[:, None]
+        return np.asarray(matrix @ self.fit.coefficients.T)
 
     def slopes(self, matrix: np.ndarray) -> np.ndarray:
         return matrix[:, None]
@@ -333,8 +297,8 @@ class _Linear:
 def _coefficients(
     model: _Model, columns: tuple[str, ...], categories: tuple[str, ...], confidence: float
 ) -> Iterator[Coefficient]:
-    errors = np.sqrt(np.diagonal(model.covariance)).reshape(model.coefficients.shape)
-    for category, values, own in zip(categories, model.coefficients, errors, strict=True):
+    errors = np.sqrt(np.diagonal(model.fit.covariance)).reshape(model.fit.coefficients.shape)
+    for category, values, own in zip(categories, model.fit.coefficients, errors, strict=True):
         for term, value, error in zip(columns, values, own, strict=True):
             yield _with_interval(category, term, value, error, confidence)
 
@@ -350,7 +314,7 @@ def _effects(
             there, here = (shape.matrix[shape.with_level(label, level)] for level in (place, 0))
             values = share @ (model.predicted(there) - model.predicted(here))
             slopes = np.einsum("c,ckq->kq", share, model.slopes(there) - model.slopes(here))
-            errors = np.sqrt(np.einsum("kq,qr,kr->k", slopes, model.covariance, slopes))
+            errors = np.sqrt(np.einsum("kq,qr,kr->k", slopes, model.fit.covariance, slopes))
             shown = slice(1, None) if len(categories) == 2 else slice(None)  # of two, one is the other's negative
             for category, value, error in zip(categories[shown], values[shown], errors[shown], strict=True):
                 yield _with_interval(category, f"{label} = {name}", float(value), float(error), confidence)
@@ -376,20 +340,20 @@ def _tests(model: _Model, shape: Design, is_weighted: bool) -> Iterator[ChiSquar
             continue
         others = np.ones(shape.matrix.shape[1], dtype=bool)
         others[columns] = False
-        free = int((~others).sum()) * len(model.coefficients)
+        free = int((~others).sum()) * len(model.fit.coefficients)
         statistic = _wald(model, ~others) if is_weighted else max(model.ratio(others), 0.0)
         yield _chi_square(term, statistic, free)
 
 
 def _wald(model: _Model, tested: np.ndarray) -> float:
-    places = np.flatnonzero(np.tile(tested, len(model.coefficients)))
-    values = model.coefficients.ravel()[places]
-    return float(values @ np.linalg.solve(model.covariance[np.ix_(places, places)], values))
+    places = np.flatnonzero(np.tile(tested, len(model.fit.coefficients)))
+    values = model.fit.coefficients.ravel()[places]
+    return float(values @ np.linalg.solve(model.fit.covariance[np.ix_(places, places)], values))
 
 
 def _goodness(model: _Model, cells: _Cells) -> ChiSquareTest | None:
-    free = len(cells.n) * len(model.coefficients) - model.coefficients.size
-    return None if cells.is_weighted or free <= 0 else _chi_square("", model.distance, free)
+    free = len(cells.n) * len(model.fit.coefficients) - model.fit.coefficients.size
+    return None if cells.is_weighted or free <= 0 else _chi_square("", model.fit.distance, free)
 
 
 def _chi_square(term: str, statistic: float, free: int) -> ChiSquareTest:

@@ -34,11 +34,9 @@ class LocalLevel:
     @cached_property
     def log_likelihood(self) -> float:
         """The restricted log-likelihood, up to a constant that depends on `has_season` only."""
-        (factor, _), (inner, _) = self._factor, self._inner
-        determinants = np.log(np.diagonal(factor)).sum() + np.log(np.diagonal(inner)).sum()
-        return float(-determinants - self._residual @ scipy.linalg.cho_solve(self._factor, self._residual) / 2)
+        return float(self.profile_log_likelihood - np.log(np.diagonal(self._inner[0])).sum())
 
-    @property
+    @cached_property
     def profile_log_likelihood(self) -> float:
         """The log-likelihood at the best level and season, up to a constant."""
         determinant = np.log(np.diagonal(self._factor[0])).sum()
@@ -48,8 +46,9 @@ class LocalLevel:
         """Return mean and variance of level and season on days (n,), on the first one or later, each (n,)."""
         shared = self.drift * self._common(np.asarray(days, dtype=np.float64))
         weights = scipy.linalg.cho_solve(self._factor, shared.T)
-        free = self._columns(days) - weights.T @ self._matrix
-        mean = self._columns(days) @ self._coefficients + weights.T @ self._residual
+        columns = self._columns(days)
+        free = columns - weights.T @ self._matrix
+        mean = columns @ self._coefficients + weights.T @ self._residual
         own = self.drift * (np.asarray(days) - self.days[0])
         spread = np.einsum("np,np->n", free, scipy.linalg.cho_solve(self._inner, free.T).T)
         return mean, own - np.einsum("nt,tn->n", shared, weights) + spread

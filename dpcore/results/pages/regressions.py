@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dpcore.estimation.regression.design_matrix import LINEAR, LOGISTIC, MULTINOMIAL
 from dpcore.results.pages.query import Ask, read_query
 from dpcore.results.pages.relations import Relation
 from dpcore.results.text.phrases import in_words, records
-from dpcore.results.text.regression_phrases import LINEAR, MULTINOMIAL, read_estimate, read_tests
+from dpcore.results.text.regression_phrases import read_estimate, read_tests
 
 _ABOUT = {
-    "logistic": "Logistic regression, {reports:,} reports; odds of “{category}” against “{reference}”.",
+    LOGISTIC: "Logistic regression, {reports:,} reports; odds of “{category}” against “{reference}”.",
     MULTINOMIAL: "Multinomial regression, {reports:,} reports; odds of each category against “{reference}”.",
     LINEAR: "Linear regression of the mean, {reports:,} reports.",
 }

@@ -8,11 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from dpcore.estimation.regression.design_matrix import INTERCEPT, LINEAR
 from dpcore.results.text.joint_phrases import p_value_text
 from dpcore.results.text.phrases import Line, in_words, rounded
-
-LINEAR, MULTINOMIAL = "linear", "multinomial"
-INTERCEPT = "intercept"
 
 
 def read_estimate(row: Mapping[str, Any]) -> Line:
