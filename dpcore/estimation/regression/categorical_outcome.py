@@ -92,12 +92,11 @@ def fit(sums: Sums, matrix: np.ndarray, start: np.ndarray | None = None) -> Fit:
         scores = np.array([of_cell.score(law) for of_cell, law in zip(information, laws, strict=True)])
         score = np.einsum("c,ckq,ck->q", sums.weights, moved, scores)
         step = _solved(_curvature(sums.weights, moved, information), score).reshape(k - 1, p)
-        scale = _step_length(sums, information, coefficients, step, matrix)
-        coefficients = coefficients + scale * step
+        if np.abs(step).max(initial=0.0) < constants.COEFFICIENT_TOLERANCE:
+            return _finished(sums, coefficients + step, matrix)
+        coefficients = coefficients + _step_length(sums, information, coefficients, step, matrix) * step
         if np.abs(coefficients).max(initial=0.0) > constants.MAX_SPREAD:
             break
-        if scale == 1 and np.abs(step).max(initial=0.0) < constants.COEFFICIENT_TOLERANCE:
-            return _finished(sums, coefficients, matrix)
     raise NotEstimable(UNDETERMINED)
 
 
@@ -132,10 +131,9 @@ def _step_length(
 ) -> float:
     """The first of 1, 1/2, 1/4, .. that does not increase the distance, whose local approximation the step minimises."""
     before, scale = _distance(sums, information, proportions(coefficients, matrix)), 1.0
+    most = before + constants.ROUNDING * max(before, 1.0)  # of a saturated model it is rounding alone
     while scale > constants.MIN_STEP:
-        if _distance(sums, information, proportions(coefficients + scale * step, matrix)) <= before * (
-            1 + constants.ROUNDING
-        ):
+        if _distance(sums, information, proportions(coefficients + scale * step, matrix)) <= most:
             return scale
         scale /= 2
     return scale
