@@ -23,7 +23,7 @@ from tests.browser import chromium
 from tests.browser.test_consent_page import FILL, READY
 from tests.browser.test_consent_page import wait as shown_in
 from tests.helpers import services
-from tests.helpers.services import free_port
+from tests.helpers.ports import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.flows]
 ROOT = Path(__file__).parents[2]

@@ -22,7 +22,7 @@ from ldpflow_flows.round import run_round
 from ldpflow_flows.settings import RoundSettings
 from ldpflow_flows.tasks import task_runner
 from ldpflow_flows.tasks.steps import aggregate_batch, merge, privatize_batch
-from tests.helpers.services import free_port
+from tests.helpers.ports import free_port
 
 pytestmark = pytest.mark.flows
 

@@ -16,7 +16,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from dpcore.errors import SchemeError
 from dpcore.rounds.project import Project, start
 from ldpflow_flows.services import deployments
-from tests.helpers.services import free_port
+from tests.helpers.ports import free_port
 
 pytestmark = [pytest.mark.flows, pytest.mark.usefixtures("harness")]
 DAILY = "round/daily"

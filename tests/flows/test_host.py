@@ -14,7 +14,8 @@ from urllib.request import urlopen
 import pytest
 
 from dpcore.rounds.project import start
-from tests.helpers.services import free_port, soon, start_up
+from tests.helpers.ports import free_port
+from tests.helpers.services import soon, start_up
 
 pytestmark = [pytest.mark.flows, pytest.mark.slow]
 HOST = "127.0.0.2"

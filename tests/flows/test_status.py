@@ -19,7 +19,8 @@ from ldpflow_flows.monitoring import status
 from ldpflow_flows.names import POOL
 from ldpflow_flows.services import deployments
 from tests.helpers import collectors, warehouses
-from tests.helpers.services import free_port, receiver
+from tests.helpers.ports import free_port
+from tests.helpers.services import receiver
 
 pytestmark = pytest.mark.flows
 _DAY = datetime(2026, 11, 20, 2, 15, tzinfo=UTC)

@@ -16,7 +16,8 @@ import pytest
 
 from dpcore.results import warehouse
 from dpcore.rounds.project import start
-from tests.helpers.services import PATIENCE, free_port, soon
+from tests.helpers.ports import free_port
+from tests.helpers.services import PATIENCE, soon
 
 pytestmark = [pytest.mark.flows, pytest.mark.slow]
 PAGE = Path(__file__).parents[2] / "data/guide/how-to/your_own_prefect.md"

@@ -21,7 +21,8 @@ from ldpflow_flows.names import TAG
 from ldpflow_flows.services import up
 from ldpflow_flows.services.key import CLIENT, SERVER
 from tests.helpers import services
-from tests.helpers.services import ask, free_port, receiver, soon
+from tests.helpers.ports import free_port
+from tests.helpers.services import ask, receiver, soon
 
 pytestmark = [pytest.mark.flows, pytest.mark.slow, pytest.mark.nightly("waits")]
 RUNS, KILLS, SEED = 50, 20, 20261123

@@ -18,7 +18,8 @@ import pytest
 from dpcore.errors import SchemeError
 from dpcore.rounds.project import Project
 from ldpflow_flows.services import environment, up
-from tests.helpers.services import free_port, soon
+from tests.helpers.ports import free_port
+from tests.helpers.services import soon
 
 
 @pytest.mark.slow

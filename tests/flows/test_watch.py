@@ -25,7 +25,8 @@ from ldpflow_flows.monitoring.webhook import URL
 from ldpflow_flows.names import CHECKS_FAILED, TAG
 from ldpflow_flows.services import deployments
 from tests.flows.artifacts import shown
-from tests.helpers.services import Sent, check_metrics, free_port, receiver, soon
+from tests.helpers.ports import free_port
+from tests.helpers.services import Sent, check_metrics, receiver, soon
 
 pytestmark = pytest.mark.flows
 

@@ -11,7 +11,8 @@ from dpcore.rounds.project import Project
 from ldpflow_flows.monitoring import webhook
 from ldpflow_flows.monitoring.message_queue import Message
 from ldpflow_flows.monitoring.webhook import Answer, Webhook
-from tests.helpers.services import free_port, receiver
+from tests.helpers.ports import free_port
+from tests.helpers.services import receiver
 
 BODY = {
     "text": "ldpflow: round x: Failed. No file. http://127.0.0.1:4200/runs/flow-run/1",

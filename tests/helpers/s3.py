@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from pyarrow.fs import S3FileSystem
 
-from tests.helpers.services import free_port
+from tests.helpers.ports import free_port
 
 SECRET = "a-secret-that-lands-nowhere"  # any will do; a test looks for it
 

@@ -24,6 +24,7 @@ from urllib.request import Request, urlopen
 
 from ldpflow_flows.services import up
 from ldpflow_flows.services.key import CLIENT
+from tests.helpers.ports import free_port
 
 # Seconds.  Prefect's server on SQLite lets a write wait a minute for another's, and machines of CI have bad minutes.
 PATIENCE = 180
@@ -49,13 +50,6 @@ class Up:
             doomed += [child for child, parent in parents.items() if parent == pid]
         for pid in doomed:
             os.kill(pid, signal.SIGKILL)
-
-
-def free_port() -> str:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind((up.HOST, 0))
-        return str(probe.getsockname()[1])
 
 
 def start_up(root: Path, environment: Mapping[str, str], tell: Callable[[str], object]) -> subprocess.Popen[str]:

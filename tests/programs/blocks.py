@@ -24,8 +24,8 @@ from typing import Any
 
 import dpcore as dp
 from dpcore.results import warehouse
+from tests.helpers.ports import free_port
 from tests.helpers.scratch import ROOT, environment, exchanged, scratch, shape
-from tests.helpers.services import free_port
 
 RUN = ("toml", "sql", "python", "sh", "console")
 QUICK = ("toml", "sql", "python")  # need no command

@@ -40,6 +40,7 @@ from dpcore.protocol.aggregates import Aggregate
 from dpcore.wire.report_ids import read_names
 from tests.helpers import collectors
 from tests.helpers.collectors import SCHEME, Sender, Serving
+from tests.helpers.ports import free_port
 
 BATCH = 1000  # new reports in a request
 SENDERS = 4
@@ -104,7 +105,7 @@ class Doors:
         self.random = random.Random(seed)
         self.made = Reports(seed, round(again * BATCH))
         self.seen = Seen()
-        self.ports = [collectors.free_port() for _ in range(doors)]
+        self.ports = [int(free_port()) for _ in range(doors)]
         self.peak, self.cpu = [0] * doors, 0.0
         self.scheme = folder / "colours.toml"
         self.scheme.write_text(collectors.TEXT, encoding="utf-8")

@@ -30,6 +30,7 @@ from dpcore.protocol.report import Report, ReportBatch, batch_of
 from dpcore.results.warehouse import query
 from tests.helpers import collectors
 from tests.helpers.collectors import SCHEME, Sender, Serving
+from tests.helpers.ports import free_port
 
 BATCH = 200
 SENDERS = 2
@@ -50,7 +51,7 @@ class Faults:
         self.scheme = folder / "colours.toml"
         self.scheme.write_text(collectors.TEXT, encoding="utf-8")
         self.collected = folder / "collected"
-        self.port = collectors.free_port()
+        self.port = int(free_port())
         self._ends = threading.Event()
         self._lock = threading.Lock()
 

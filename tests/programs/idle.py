@@ -23,7 +23,7 @@ from urllib.request import urlopen
 import psutil
 
 from dpcore.rounds.project import start
-from tests.helpers.services import free_port
+from tests.helpers.ports import free_port
 
 MOST_SECONDS, MOST_MEMORY = 1.25, 1.3  # what is asked of ours, as a multiple of Prefect's
 _PATIENCE = 300  # seconds in which either must be up

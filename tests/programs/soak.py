@@ -31,6 +31,7 @@ from typing import Any
 import pandas as pd
 
 from tests.helpers import services
+from tests.helpers.ports import free_port
 from tests.helpers.schemes import HOUSEHOLDS
 
 ROOT = Path(__file__).parents[2]
@@ -98,7 +99,7 @@ class Services:
     """`make up` in a folder and on a port of its own."""
 
     def __init__(self, folder: Path) -> None:
-        self._port, self.home = services.free_port(), folder / "home"
+        self._port, self.home = free_port(), folder / "home"
         own = {"PREFECT_SERVER_API_PORT": self._port, "PREFECT_HOME": str(self.home), "DO_NOT_TRACK": "1"}
         own |= {"PREFECT_PROFILES_PATH": f"{self.home}/profiles.toml", "LDPFLOW_FOLDERS": f"data,{folder}"}
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")} | own

@@ -21,8 +21,8 @@ from nbclient import NotebookClient
 from nbconvert import MarkdownExporter
 from traitlets.config import Config
 
+from tests.helpers.ports import free_port
 from tests.helpers.scratch import PORTS, ROOT, environment, exchanged, scratch
-from tests.helpers.services import free_port
 
 FOLDER = Path("data/guide/tutorial")
 PATIENCE = 300  # seconds for a cell
