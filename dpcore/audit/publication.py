@@ -53,8 +53,8 @@ class CentralGuarantee:
     """Central epsilon by shuffling for one respondent of a round; never above the local epsilon.
 
     attributes: by attribute.  units: by unit of jointly counted attributes.  whole: for all answers of a client.  refusals:
-    reasons why there is no figure, empty if there is one.  reports: number of reports in the smallest published group.  group:
-    describes that group.
+    reasons why there is no figure, empty if there is one.  reports: number of reports in the smallest group that published
+    results distinguish.  group: describes that group.
     """
 
     attributes: Mapping[str, Figure] = field(default_factory=dict)
@@ -93,8 +93,9 @@ def central_guarantee(
 ) -> CentralGuarantee:
     """Return the central guarantee of a round, or the reasons why there is none.
 
-    reports: number of reports in the smallest published group. delta: of the whole, divided equally among units. rounds: number
-    of rounds with the same respondents. attacked: whether to compute lower bounds of attributes, which are 0 otherwise.
+    reports: number of reports in the smallest group that published results distinguish. delta: of the whole, divided equally
+    among units. rounds: number of rounds with the same respondents. attacked: whether to compute lower bounds of attributes,
+    which are 0 otherwise.
     """
     publication = replace(publication, delta=max(publication.delta, float(scheme.delta)))
     refusals = publication.refusals + (() if scheme.budget.is_finite else (_UNBOUNDED,))

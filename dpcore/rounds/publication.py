@@ -1,12 +1,15 @@
 """The central epsilon by shuffling of a round, for its rows of `budgets` and `schemes`; not available if reports are linked.
 
-The relevant number of reports is that of the smallest published group: by label, and by batch because of the check
-`homogeneity`.
+The relevant number of reports is that of the smallest set of clients whom nothing published distinguishes: by labels, and by
+batch because of the check `homogeneity`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,19 +24,21 @@ from dpcore.rounds.run import Run
 
 if TYPE_CHECKING:
     from dpcore.audit.publication import CentralGuarantee
+    from dpcore.pipeline import Round
 
 
 def revealed(
-    run: Run, aggregate: Aggregate, parts: Sequence[Aggregate], charges: Mapping[str, TokenCharges]
+    run: Run, estimates: Round, batches: Sequence[Aggregate], charges: Mapping[str, TokenCharges]
 ) -> CentralGuarantee:
     """Return the central epsilon by shuffling of the round.
 
-    parts: the aggregates of batches in order of arrival.  charges: by token.
+    batches: the aggregates that the checks compare, see `gathered`.  charges: by token.
     """
     from dpcore.audit.publication import central_guarantee  # a slow import
 
-    plan = run.plan
-    reports = min(_least(part, plan.min_clients) for part in (aggregate, *_gathered(parts)))
+    plan, aggregate, cells = run.plan, estimates.aggregate, alike(estimates)
+    sizes = np.concatenate([_sizes(part, cells) for part in (aggregate, *batches)])
+    reports = int(sizes[sizes > 0].min())
     before = warehouse.accepted_before(plan.warehouse, run.scheme.digest, plan.round, plan.run_id)
     publication = Publication(
         tokens=any(charge.known_charges for charge in charges.values()),
@@ -61,33 +66,43 @@ def with_central_epsilon(tables: Mapping[str, pd.DataFrame], published: CentralG
     }
 
 
-def _gathered(parts: Sequence[Aggregate]) -> list[Aggregate]:
-    """Merge consecutive batches until none is small; the remainder is added to the last one."""
-    gathered: list[Aggregate] = []
-    for part in parts:
-        if gathered and gathered[-1].n < FEWEST:
-            gathered[-1] = gathered[-1].merge(part)
-        else:
-            gathered.append(part)
-    if len(gathered) > 1 and gathered[-1].n < FEWEST:
-        last = gathered.pop()
-        gathered[-1] = gathered[-1].merge(last)
-    return gathered
+def alike(estimates: Round) -> np.ndarray:
+    """Return a number for each combination of labels, (C,); equal where everything published adds them with the same weight.
 
-
-def _least(aggregate: Aggregate, fewest: int) -> int:
-    """Number of reports in the smallest published group, by one label or by all of them; all reports without groups.
-
-    A category can be shown although each of its combinations with other labels is too small to be shown.
+    What is published is then a function of the reports' sums over each such set, and a respondent hides in a set as large as
+    the smallest.  Sums over larger sets do not suffice: a respondent is in one of each label, and they can be subtracted.
     """
-    if aggregate.labelled is None:
-        return aggregate.n
-    counts, scheme = aggregate.labelled.n, aggregate.scheme
-    by_label = [
-        counts[members(scheme, name, category)].sum()
-        for name, label in scheme.labels.items()
-        for category in label.categories
-    ]
-    sizes = np.append(counts, by_label)
-    shown = sizes[sizes >= max(fewest, 1)]
-    return int(shown.min()) if shown.size else aggregate.n
+    scheme = estimates.aggregate.scheme
+    cells = math.prod(len(label.categories) for label in scheme.labels.values())
+    rows = [np.zeros(cells)]
+    groups = {group for _, group in estimates.labelled}
+    rows += [members(scheme, group.attribute, group.category) for group in groups]
+    rows += [one.cells for one in estimates.regressions.values() if not isinstance(one, str)]
+    rows += [] if estimates.weights is None else [estimates.weights.values]
+    _, numbers = np.unique(np.array(rows, dtype=np.float64), axis=1, return_inverse=True)
+    return np.asarray(numbers.ravel())
+
+
+def gathered(parts: Sequence[Aggregate], cells: np.ndarray) -> list[Aggregate]:
+    """Merge consecutive batches until each set of clients has enough reports for a central epsilon; the rest joins the last.
+
+    cells: as from `alike`.  Sets without enough reports in all batches do not count.
+    """
+    total = reduce(add, (_sizes(part, cells) for part in parts), np.zeros(1, dtype=np.int64))
+    counted = total >= FEWEST
+    whole: list[Aggregate] = []
+    rest: Aggregate | None = None
+    for part in parts:
+        rest = part if rest is None else rest.merge(part)
+        if (_sizes(rest, cells)[counted] >= FEWEST).all():
+            whole.append(rest)
+            rest = None
+    if rest is not None:
+        whole[-1:] = [whole[-1].merge(rest) if whole else rest]
+    return whole
+
+
+def _sizes(aggregate: Aggregate, cells: np.ndarray) -> np.ndarray:
+    """Number of reports of each set of clients; of all of them in a scheme without labels."""
+    counts = np.array([aggregate.n]) if aggregate.labelled is None else aggregate.labelled.n
+    return np.bincount(cells, counts).astype(np.int64)

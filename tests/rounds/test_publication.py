@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from functools import reduce
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import dpcore as dp
+from dpcore import pipeline
 from dpcore.audit.publication import central_guarantee
 from dpcore.privacy.shuffling.condition import CONDITION, CONDITION_OF_PAGE, Publication
+from dpcore.protocol.aggregates import Aggregate
 from dpcore.results.tables.spending import TokenCharges
 from dpcore.results.warehouse import open_for_reading
 from dpcore.rounds import publication
@@ -39,8 +44,11 @@ def told(scheme, many, batches=(), known=NOBODY, others=NOBODY, before=(), keep_
     monkeypatch.setattr(publication.warehouse, "accepted_before", lambda *_: list(before))
     plan = SimpleNamespace(min_clients=0, warehouse="", round="r", run_id="i", keep_reports=keep_reports)
     run = SimpleNamespace(plan=plan, scheme=scheme)
-    parts = [aggregate(scheme, batch) for batch in batches or (many,)]
-    return publication.revealed(run, aggregate(scheme, many), parts, {"a": known, "b": others})
+    estimates = pipeline.estimate_all(aggregate(scheme, many), 0)
+    parts = publication.gathered(
+        [aggregate(scheme, batch) for batch in batches or (many,)], publication.alike(estimates)
+    )
+    return publication.revealed(run, estimates, parts, {"a": known, "b": others})
 
 
 def test_a_round_tells_what_its_crowd_leaves(scheme, monkeypatch):
@@ -83,17 +91,6 @@ def test_the_same_reports_landed_again_are_no_order(scheme, monkeypatch):
     assert told(scheme, 1000, before=(1000,), monkeypatch=monkeypatch).whole is not None
 
 
-@pytest.mark.parametrize(("fewest", "reports"), [(0, 60), (100, 940)])
-def test_the_crowd_is_the_smallest_label_that_is_shown(monkeypatch, fewest, reports):
-    labelled = dp.Scheme.from_toml(SCHEME + '[labels.region]\ncategories = ["n", "s"]\n')
-    records = {"a": ["x"] * 1000, "region": ["n"] * 940 + ["s"] * 60}
-    sums = dp.aggregate(labelled, dp.privatize(labelled, records, random=dp.seeded(1)))
-    monkeypatch.setattr(publication.warehouse, "accepted_before", lambda *_: [])
-    plan = SimpleNamespace(min_clients=fewest, warehouse="", round="r", run_id="i", keep_reports=False)
-    found = publication.revealed(SimpleNamespace(plan=plan, scheme=labelled), sums, [sums], {"a": NOBODY})
-    assert found.reports == reports
-
-
 def test_remembered_answers_without_tokens_are_named_by_the_condition_alone(scheme, monkeypatch, fresh):
     """Nothing in such reports tells a round, so that whoever reads the figure is told."""
     secret, random = b"0123456789abcdef", dp.seeded(2)
@@ -112,15 +109,62 @@ def test_remembered_answers_without_tokens_are_named_by_the_condition_alone(sche
     assert "memoized answers without tokens" in comment
 
 
-def test_a_shown_category_counts_although_its_combinations_are_too_small(monkeypatch):
-    """Sixty women in six cells of ten are a group of their own; 500 men of either region are not their crowd."""
-    labels = '[labels.sex]\ncategories = ["f", "m"]\n[labels.area]\ncategories = ["1", "2", "3", "4", "5", "6"]\n'
-    grouped = dp.Scheme.from_toml(SCHEME + labels)
-    sexes = ["f"] * 60 + ["m"] * 3000
-    areas = [str(place % 6 + 1) for place in range(60)] + [str(place % 6 + 1) for place in range(3000)]
-    records = {"a": ["x"] * len(sexes), "sex": sexes, "area": areas}
-    whole = dp.aggregate(grouped, dp.privatize(grouped, records, random=dp.seeded(1)))
+LABELS = {"sex": ["f", "m"], "area": ["1", "2", "3", "4", "5", "6"]}
+
+
+def labelled(counts, fewest, monkeypatch, extra="", batches=1):
+    """Reports of a round with as many clients of each (sex, area) as counts say, (2, 6)."""
+    text = "".join(f"[labels.{name}]\ncategories = {json.dumps(values)}\n" for name, values in LABELS.items())
+    grouped = dp.Scheme.from_toml(SCHEME + text + extra)
+    cells = np.repeat(np.arange(12), np.ravel(counts))
+    sex, area = np.array(LABELS["sex"])[cells // 6], np.array(LABELS["area"])[cells % 6]
+    records = {"a": np.tile(["x", "y"], len(cells))[: len(cells)], "sex": sex, "area": area}
+    parts = [
+        dp.aggregate(grouped, dp.privatize(grouped, {k: v[turn::batches] for k, v in records.items()}, dp.seeded(turn)))
+        for turn in range(batches)
+    ]
+    estimates = pipeline.estimate_all(reduce(Aggregate.merge, parts), fewest)
+    together = publication.gathered(parts, publication.alike(estimates))
     monkeypatch.setattr(publication.warehouse, "accepted_before", lambda *_: [])
-    plan = SimpleNamespace(min_clients=50, warehouse="", round="r", run_id="i", keep_reports=False)
-    landed = publication.revealed(SimpleNamespace(plan=plan, scheme=grouped), whole, [whole], {"a": NOBODY})
-    assert landed.reports == 60
+    plan = SimpleNamespace(min_clients=fewest, warehouse="", round="r", run_id="i", keep_reports=False)
+    run = SimpleNamespace(plan=plan, scheme=grouped)
+    return publication.revealed(run, estimates, together, {"a": NOBODY}), together
+
+
+@pytest.mark.parametrize(
+    ("counts", "fewest", "extra", "reports"),
+    [
+        ([[10] * 6, [500] * 6], 50, "", 10),  # ten women of an area are counted with 50 others and with 500 men
+        ([[500, 60, 0, 0, 0, 0], [0, 1000, 0, 0, 0, 0]], 50, "", 60),  # women less area 1
+        ([[940, 0, 0, 0, 0, 0], [60, 0, 0, 0, 0, 0]], 0, "", 60),
+        ([[940, 0, 0, 0, 0, 0], [60, 0, 0, 0, 0, 0]], 100, "", 1000),  # men are hidden, and so are women
+        ([[10] * 6, [20] * 6], 200, "", 180),  # nothing by label is shown
+        ([[80] * 6, [90] * 6], 500, "", 1020),
+        ([[80] * 6, [90] * 6], 500, '[regressions.r]\nformula = "a ~ sex"\n', 1020),
+        ([[80] * 6, [90] * 6], 400, '[regressions.r]\nformula = "a ~ sex"\n', 480),
+    ],
+)
+def test_a_respondent_hides_among_those_alike_in_everything_published(monkeypatch, counts, fewest, extra, reports):
+    assert labelled(counts, fewest, monkeypatch, extra)[0].reports == reports
+
+
+def test_the_cells_of_a_regression_and_weights_distinguish_respondents():
+    """By label, nothing is shown here."""
+    scheme = SimpleNamespace(labels={name: SimpleNamespace(categories=own) for name, own in LABELS.items()})
+    places, values = np.arange(12) // 6 * 2 + np.arange(12) % 2, np.repeat([1.0, 2.0, 1.0], 4)
+    shown = {"aggregate": SimpleNamespace(scheme=scheme), "labelled": {}, "weights": None, "regressions": {"r": "none"}}
+    assert not publication.alike(SimpleNamespace(**shown)).any()
+    shown["regressions"] = {"r": SimpleNamespace(cells=places)}
+    assert len(set(publication.alike(SimpleNamespace(**shown)))) == 4
+    shown["weights"] = SimpleNamespace(values=values)
+    assert len(set(publication.alike(SimpleNamespace(**shown)))) == len(set(zip(places, values, strict=True)))
+
+
+def test_batches_are_compared_once_each_group_in_them_is_large_enough(monkeypatch):
+    counts = [[60, 100, 100, 100, 100, 10], [100] * 6]
+    figure, parts = labelled(counts, 0, monkeypatch, batches=10)
+    assert figure.reports == 10  # of all batches together
+    assert [part.n for part in parts] == [sum(map(sum, counts))]
+    figure, parts = labelled([[120] * 6, [300] * 6], 0, monkeypatch, batches=10)
+    assert len(parts) == 2
+    assert figure.reports >= 50

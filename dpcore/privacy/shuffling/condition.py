@@ -17,7 +17,7 @@ CONDITION = (
 CONDITION_OF_PAGE = (
     "if reports are deleted, carry no token and have fresh noise; for anyone who sees a report it is the ε above"
 )
-FEWEST = 50  # reports in a cell, the least count under which nothing is published
+FEWEST = 50  # reports of a group that published results distinguish; with fewer there is no figure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,8 @@ class Publication:
 
     tokens: whether any report has one. memoized: whether clients give a remembered answer again. keeps_reports: whether files
     of reports stay. in_order: whether what is published shows how it grew as reports came. least_cell: the fewest reports in
-    any group that is published, None where there are no groups. delta: what the scheme's own noise leaves open.
+    any group that published results distinguish, None where there are no groups. delta: what the scheme's own noise leaves
+    open.
     """
 
     tokens: bool = False
@@ -49,7 +50,7 @@ class Publication:
             "answers are remembered, so that a person's report comes again, and a rare one is known by it": self.memoized,
             "files of reports are kept, and they show more than what is published": self.keeps_reports,
             "what is published shows the order in which reports came, so that a report hides among few": self.in_order,
-            f"a published group has {self.least_cell} reports, fewer than {FEWEST}, and is no crowd": few,
+            f"published results distinguish a group of {self.least_cell} reports, fewer than {FEWEST}": few,
             "noise is Gaussian, whose epsilon holds but for a delta of its own": self.delta > 0,
         }
         return tuple(reason for reason, holds in reasons.items() if holds)

@@ -116,7 +116,7 @@ comment on column schemes.stated is 'total epsilon of a client in one round as t
 comment on column schemes.epsilon is 'total epsilon of a client in one round as a number, natural-log units';
 comment on column schemes.delta is 'total delta of a client in one round, a probability; 0 without Gaussian noise';
 comment on column schemes.published_epsilon is 'central epsilon by shuffling of all answers of a client in the round, in natural-log units; null if unpublished gives a reason, and before version 33';
-comment on column schemes.published_crowd is 'number of reports in the smallest group or batch with published aggregates';
+comment on column schemes.published_crowd is 'number of reports in the smallest group of clients, by labels and batch, that published results distinguish';
 comment on column schemes.unpublished is 'why there is no published_epsilon; empty if there is one; null before version 33';
 
 comment on column attributes.position is 'position of the attribute in the scheme, from 0';
