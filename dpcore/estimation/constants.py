@@ -171,6 +171,7 @@ TRADES = np.geomspace(1e-4, 1e4, 81)  # bias and noise balance about 1
 BAND_TRADES = np.geomspace(1e-2, 1e2, 13)
 RATIOS = np.geomspace(1e-3, 1e1, 9)
 WEEK = 7  # days of a season
+TREND_ROUNDS, TREND_NUMBERS = 100, 100  # newest rounds that a landing smooths, and most numbers of a group
 DRIFTS = np.append(0.0, np.geomspace(1e-2, 1e1, 7))  # of a trend, a day, in variances of a round's estimate
 MULTIPLIERS = np.geomspace(1e-4, 1e4, 129)
 MAX_LOG_TRADE = 14.0  # of the nearest density of a class

@@ -275,6 +275,27 @@ def tables(shift=0.0):
                 "reason": [None],
             }
         ),
+        "smoothed": pd.DataFrame(
+            {
+                "attribute": "income",
+                "given": "",
+                "number": ["mean", "quantile(0.5)"],
+                "smoothed": 11.2,
+                "smoothed_error": 0.5,
+                "smoothed_low": 10.2,
+                "smoothed_high": 12.2,
+                "filtered": [11.4, None],
+                "filtered_low": [10.0, None],
+                "filtered_high": [12.8, None],
+                "forecast": [11.4, None],
+                "forecast_low": [9.0, None],
+                "forecast_high": [13.8, None],
+                "shift": [0.25, None],
+                "shift_error": [0.75, None],
+                "shift_p_value": [1.0, None],
+                "shifted": pd.array([False, None], dtype="boolean"),
+            }
+        ),
         "figures": pd.DataFrame({"name": ["income"], "path": ["data/var/figures/income.png"]}),
     }
 

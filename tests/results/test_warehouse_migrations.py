@@ -39,6 +39,8 @@ TABLES = {
     "labels": "run_id label category position reports population",
     "regressions": "run_id regression formula quantity category term kind reference reports estimate standard_error confidence "
     "low high statistic degrees p_value reason",
+    "smoothed": "run_id attribute given number smoothed smoothed_error smoothed_low smoothed_high filtered filtered_low "
+    "filtered_high forecast forecast_low forecast_high shift shift_error shift_p_value shifted",
     "weights": "run_id attribute labels reports effective_n design_effect",
     "joint": "run_id first second first_part second_part first_position second_position share estimate standard_error "
     "confidence low high",
@@ -86,6 +88,7 @@ DIGESTS = {
     "0034_least_published": "4cfb8aaf0c9e396e",
     "0035_simultaneous": "7f12b9b7248efbbf",
     "0036_regressions": "6c8d2556dbe0701b",
+    "0037_smoothed": "c29cf845747b26ee",
 }
 
 

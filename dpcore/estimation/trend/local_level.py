@@ -1,89 +1,112 @@
-"""The distribution of a level that drifts from round to round, given estimates with known errors.
+"""The distribution of levels that drift from round to round, given estimates with known errors.
 
 y_t = m_t + s_t + e_t with e_t of known variance; m is a random walk whose variance grows by `drift` a day; s is a weekly season
-of sum zero, or absent.  m on the first day and the season have flat priors [DurbinKoopman2012].  With V = diag(errors^2) +
-drift K, K_ij the days from the first round to the earlier of i and j, and Z the columns of the level and the season,
+of sum zero, or absent.  m on the first day and the season have flat priors [DurbinKoopman2012].  With Z the columns of the
+first level and of the season, b their coefficients, and V the covariance of the rest of y, the estimates are
 
-    b = (Z'V^{-1}Z)^{-1} Z'V^{-1} y,    E(m_t + s_t | y) = z_t'b + drift k_t'V^{-1}(y - Z b),
+    b = (Z'V^{-1}Z)^{-1} Z'V^{-1} y,    E(m_t + s_t | y) = z_t'b + E(w_t | y - Z b),    w_t = m_t - m_1.
 
-and the likelihood is the restricted one, of the contrasts that do not depend on b.  The state-space recursions give the same
-numbers in linear time; the closed form has no special case for the flat priors, and rounds are hundreds at most.
+A Kalman filter of w, started at 0, takes y and the columns of Z at once.  Its innovations give Z'V^{-1}Z, Z'V^{-1}y and the
+restricted likelihood, of the contrasts that do not depend on b, of the first rounds and of all; so flat priors and gaps need no
+special case.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import scipy
 
 from dpcore.estimation import constants
 
 
 @dataclass(frozen=True, eq=False)
-class LocalLevel:
-    """days: (T,), increasing.  values: (T,).  errors: (T,), standard errors, above 0.  drift: variance a day, at least 0."""
+class Fit:
+    """The coefficients of B models given the first rounds, (B, P), with covariances, (B, P, P), and log-likelihoods, (B,).
+
+    restricted: up to a constant that depends on the columns only.  profile: at the best coefficients, up to a constant.
+    """
+
+    coefficients: np.ndarray
+    covariances: np.ndarray
+    restricted: np.ndarray
+    profile: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class LocalLevels:
+    """B models of the same rounds.
+
+    days: (T,), increasing.  values, errors: (B, T), standard errors above 0.  drifts: (B,), variances a day, at least 0.
+    """
 
     days: np.ndarray
     values: np.ndarray
     errors: np.ndarray
-    drift: float
+    drifts: np.ndarray
     has_season: bool = False
+    _fits: dict[int, Fit] = field(default_factory=dict)
 
-    @cached_property
-    def log_likelihood(self) -> float:
-        """The restricted log-likelihood, up to a constant that depends on `has_season` only."""
-        return float(self.profile_log_likelihood - np.log(np.diagonal(self._inner[0])).sum())
+    def fit(self, rounds: int) -> Fit:
+        """Return the coefficients given the first rounds; with a season they need every day of the week."""
+        if rounds in self._fits:
+            return self._fits[rounds]
+        innovations, precisions = self._filter[0][:rounds], self._filter[1][:rounds]
+        moments = np.einsum("tbp,tb,tbq->bpq", innovations, precisions, innovations, optimize=True)
+        inner, right = moments[:, 1:, 1:], moments[:, 1:, 0]
+        covariances = np.linalg.inv(inner)
+        coefficients = np.einsum("bpq,bq->bp", covariances, right)
+        profile = (np.log(precisions).sum(axis=0) - moments[:, 0, 0] + np.einsum("bp,bp->b", coefficients, right)) / 2
+        restricted = profile - np.linalg.slogdet(inner)[1] / 2
+        return self._fits.setdefault(rounds, Fit(coefficients, covariances, restricted, profile))
 
-    @cached_property
-    def profile_log_likelihood(self) -> float:
-        """The log-likelihood at the best level and season, up to a constant."""
-        determinant = np.log(np.diagonal(self._factor[0])).sum()
-        return float(-determinant - self._residual @ scipy.linalg.cho_solve(self._factor, self._residual) / 2)
+    def smoothed(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of level and season in every round given all, each (B, T)."""
+        innovations, precisions, _, _, states, variances = self._filter
+        weighted, information = np.zeros_like(states[0]), np.zeros_like(variances[0])
+        fit, moments = self.fit(len(self.days)), []
+        for t in reversed(range(len(self.days))):
+            share = 1 - variances[t] * precisions[t]
+            weighted = precisions[t][:, None] * innovations[t] + share[:, None] * weighted
+            information = precisions[t] + share**2 * information
+            state = states[t] + variances[t][:, None] * weighted
+            moments.append(self._of_state(fit, state, variances[t] - variances[t] ** 2 * information, self.days[t]))
+        means, spreads = np.array(moments[::-1]).transpose(1, 2, 0)
+        return means, spreads
 
-    def at(self, days: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and variance of level and season on days (n,), on the first one or later, each (n,)."""
-        shared = self.drift * self._common(np.asarray(days, dtype=np.float64))
-        weights = scipy.linalg.cho_solve(self._factor, shared.T)
-        columns = self._columns(days)
-        free = columns - weights.T @ self._matrix
-        mean = columns @ self._coefficients + weights.T @ self._residual
-        own = self.drift * (np.asarray(days) - self.days[0])
-        spread = np.einsum("np,np->n", free, scipy.linalg.cho_solve(self._inner, free.T).T)
-        return mean, own - np.einsum("nt,tn->n", shared, weights) + spread
+    def predicted(self, rounds: int, day: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of level and season on a day given the first rounds, not before the last, each (B,)."""
+        _, _, states, variances, _, _ = self._filter
+        ahead = variances[rounds - 1] + self.drifts * (day - self.days[rounds - 1])
+        return self._of_state(self.fit(rounds), states[rounds - 1], ahead, day)
 
-    def _common(self, days: np.ndarray) -> np.ndarray:
-        """Days that the walks up to `days` and to each round have in common, (n, T)."""
-        return np.asarray(np.minimum.outer(days, self.days) - self.days[0])
+    def _of_state(self, fit: Fit, state: np.ndarray, variance: np.ndarray, day: int) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance on a day, from the walk's state of y and Z, (B, 1 + P), and its variance given b."""
+        free = self._columns(day) - state[:, 1:]
+        spread = np.einsum("bp,bpq,bq->b", free, fit.covariances, free, optimize=True)
+        return state[:, 0] + np.einsum("bp,bp->b", free, fit.coefficients), variance + spread
 
-    def _columns(self, days: np.ndarray) -> np.ndarray:
-        """The columns of level and season, (n, 1) or (n, 7)."""
+    def _columns(self, day: int) -> np.ndarray:
+        """The columns of level and season on a day, (1,) or (7,)."""
         if not self.has_season:
-            return np.ones((len(days), 1))
-        places = np.asarray(days, dtype=np.int64) % constants.WEEK
-        season = np.eye(constants.WEEK)[places, : constants.WEEK - 1] - (places == constants.WEEK - 1)[:, None]
-        return np.column_stack([np.ones(len(days)), season])
+            return np.ones(1)
+        place = int(day) % constants.WEEK
+        last = constants.WEEK - 1
+        return np.append(1.0, np.eye(constants.WEEK)[place, :last] - (place == last))
 
     @cached_property
-    def _matrix(self) -> np.ndarray:
-        return self._columns(self.days)
-
-    @cached_property
-    def _factor(self) -> tuple[np.ndarray, bool]:
-        covariance = np.diag(self.errors**2) + self.drift * self._common(self.days)
-        return scipy.linalg.cho_factor(covariance, lower=True)
-
-    @cached_property
-    def _inner(self) -> tuple[np.ndarray, bool]:
-        weighted = scipy.linalg.cho_solve(self._factor, self._matrix)
-        return scipy.linalg.cho_factor(self._matrix.T @ weighted, lower=True)
-
-    @cached_property
-    def _coefficients(self) -> np.ndarray:
-        weighted = scipy.linalg.cho_solve(self._factor, self.values)
-        return np.asarray(scipy.linalg.cho_solve(self._inner, self._matrix.T @ weighted))
-
-    @cached_property
-    def _residual(self) -> np.ndarray:
-        return np.asarray(self.values - self._matrix @ self._coefficients)
+    def _filter(self) -> tuple[np.ndarray, ...]:
+        """Innovations, (T, B, 1 + P), their precisions, (T, B), the walk's state and variance after each round and before."""
+        state = np.zeros((len(self.drifts), 1 + len(self._columns(0))))
+        variance, before, steps = np.zeros(len(self.drifts)), self.days[0], []
+        for t, day in enumerate(self.days):
+            state_before, variance_before = state, variance + self.drifts * (day - before)
+            columns = np.broadcast_to(self._columns(day), (len(state), state.shape[1] - 1))
+            innovation = np.column_stack([self.values[:, t], columns]) - state
+            precision = 1 / (variance_before + self.errors[:, t] ** 2)
+            gain = variance_before * precision
+            state, variance = state + gain[:, None] * innovation, variance_before * (1 - gain)
+            steps.append((innovation, precision, state, variance, state_before, variance_before))
+            before = day
+        return tuple(np.array(part) for part in zip(*steps, strict=True))

@@ -7,9 +7,10 @@ where two weeks have been seen.  Intervals are normal with the mean and variance
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ import scipy
 from dpcore.errors import SchemeError
 from dpcore.estimation import constants
 from dpcore.estimation.functional_estimate import check_confidence, normal_quantile
-from dpcore.estimation.trend.local_level import LocalLevel
+from dpcore.estimation.trend.local_level import LocalLevels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,65 +114,129 @@ def trend(
         raise SchemeError("trend: needs two or more rounds with increasing days, and a value and an error of each")
     if not (np.all(np.isfinite(y)) and np.all(np.isfinite(errors)) and np.all(errors > 0)):
         raise SchemeError("trend: values must be finite, and standard errors above 0")
-    average = _Average.from_rounds(numbers, y, errors)
-    mean, variance = average.at(numbers)
-    half = normal_quantile(confidence) * np.sqrt(variance)
-    step = int(np.median(np.diff(numbers)))
-    [ahead], [ahead_variance] = average.at(numbers[-1:] + step)
-    reach = normal_quantile(confidence) * ahead_variance**0.5
+    smoothing = smooth(numbers, y[None], errors[None])
+    half = normal_quantile(confidence) * smoothing.errors[0]
+    reach = normal_quantile(confidence) * float(smoothing.ahead_errors[0])
+    ahead = float(smoothing.ahead[0])
     return Trend(
         days=tuple(days),
         values=y,
         standard_errors=errors,
         confidence=confidence,
-        smoothed=mean,
-        smoothed_errors=np.sqrt(variance),
-        low=mean - half,
-        high=mean + half,
-        forecast=(date.fromordinal(int(numbers[-1]) + step), float(ahead), float(ahead - reach), float(ahead + reach)),
-        shift=_shift(numbers, y, errors),
+        smoothed=smoothing.smoothed[0],
+        smoothed_errors=smoothing.errors[0],
+        low=smoothing.smoothed[0] - half,
+        high=smoothing.smoothed[0] + half,
+        forecast=(date.fromordinal(smoothing.next_day), ahead, ahead - reach, ahead + reach),
+        shift=smoothing.shifts[0] if smoothing.shifts else None,
     )
 
 
 @dataclass(frozen=True, eq=False)
+class Smoothing:
+    """The trends of N quantities of the same T rounds.
+
+    smoothed, errors: (N, T), of every round given all.  next_day: a step after the last round.  ahead, ahead_errors: (N,), the
+    true value predicted for it.  shifts: (N,); empty with fewer than three rounds.
+    """
+
+    smoothed: np.ndarray
+    errors: np.ndarray
+    next_day: int
+    ahead: np.ndarray
+    ahead_errors: np.ndarray
+    shifts: tuple[Shift, ...]
+
+
+def smooth(days: np.ndarray, values: np.ndarray, errors: np.ndarray, *, has_weeks: bool = True) -> Smoothing:
+    """Return the trends of quantities with estimates in the same rounds.
+
+    days: (T,), integers, increasing, at least two.  values, errors: (N, T), standard errors above 0.
+    has_weeks: whether days are of the calendar, so that there may be a weekly season.
+    """
+    average = _Average(days, values, errors, has_weeks)
+    mean, variance = average.smoothed()
+    next_day = int(days[-1] + np.median(np.diff(days)))
+    ahead, ahead_variance = average.predicted(len(days), next_day)
+    return Smoothing(mean, np.sqrt(variance), next_day, ahead, np.sqrt(ahead_variance), tuple(_shifts(average)))
+
+
+@dataclass(frozen=True, eq=False)
 class _Average:
-    """Models of the level with their weights, (M,)."""
+    """Models of N levels, averaged."""
 
-    models: tuple[LocalLevel, ...]
-    weights: np.ndarray
+    days: np.ndarray
+    values: np.ndarray
+    errors: np.ndarray
+    has_weeks: bool
 
-    @classmethod
-    def from_rounds(cls, days: np.ndarray, values: np.ndarray, errors: np.ndarray) -> _Average:
-        scale = float(np.median(errors**2))
-        plain = [LocalLevel(days, values, errors, drift * scale) for drift in constants.DRIFTS]
-        classes = [plain]
-        if len(set(days % constants.WEEK)) == constants.WEEK and len(days) >= 2 * constants.WEEK:
-            classes.append([replace(model, has_season=True) for model in plain])
-        # Within a class by the restricted likelihood; between classes by Schwarz's criterion, as flat priors have no scale.
-        restricted = [scipy.special.softmax([model.log_likelihood for model in models]) for models in classes]
-        best = [max(model.profile_log_likelihood for model in models) for models in classes]
-        penalties = [(constants.WEEK - 1) / 2 * np.log(len(days)) * place for place in range(len(classes))]
-        shares = scipy.special.softmax(np.array(best) - penalties)
-        weights = np.concatenate([share * own for share, own in zip(shares, restricted, strict=True)])
-        return cls(tuple(model for models in classes for model in models), weights)
+    def smoothed(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of level and season in every round given all, each (N, T)."""
+        return self._averaged(len(self.days), [models.smoothed() for models in self._classes(len(self.days))])
 
-    def at(self, days: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and variance of level and season on days (n,), each (n,)."""
-        means, variances = np.moveaxis(np.array([model.at(days) for model in self.models]), 1, 0)
-        mean = self.weights @ means
-        return mean, self.weights @ (variances + (means - mean) ** 2)
+    def predicted(self, rounds: int, day: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance on a day given the first rounds, each (N,)."""
+        moments = [models.predicted(rounds, day) for models in self._classes(rounds)]
+        mean, variance = self._averaged(rounds, [(mean[:, None], variance[:, None]) for mean, variance in moments])
+        return mean[:, 0], variance[:, 0]
+
+    def _averaged(self, rounds: int, moments: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the mixture of all models, whose moments are (N * M, ...) for each class."""
+        means, variances = (
+            np.concatenate([part.reshape(len(self.values), -1, part.shape[-1]) for part in parts], axis=1)
+            for parts in zip(*moments, strict=True)
+        )
+        weights = self._weights(rounds)
+        mean = np.einsum("nm,nmt->nt", weights, means)
+        return mean, np.einsum("nm,nmt->nt", weights, variances + (means - mean[:, None]) ** 2)
+
+    def _weights(self, rounds: int) -> np.ndarray:
+        """The weight of each model given the first rounds, (N, M), class by class.
+
+        Within a class by the restricted likelihood; between classes by Schwarz's criterion, as flat priors have no scale.
+        """
+        fits = [models.fit(rounds) for models in self._classes(rounds)]
+        shape = (len(self.values), len(constants.DRIFTS))
+        restricted = [scipy.special.softmax(fit.restricted.reshape(shape), axis=1) for fit in fits]
+        best = np.column_stack([fit.profile.reshape(shape).max(axis=1) for fit in fits])
+        penalties = (constants.WEEK - 1) / 2 * np.log(rounds) * np.arange(len(fits))
+        shares = scipy.special.softmax(best - penalties, axis=1)
+        return np.concatenate([shares[:, [place]] * own for place, own in enumerate(restricted)], axis=1)
+
+    def _classes(self, rounds: int) -> list[LocalLevels]:
+        """The models without a season, and those with one if the first rounds have two weeks with every day."""
+        days = self.days[:rounds]
+        has_season = (
+            self.has_weeks and rounds >= 2 * constants.WEEK and len(set(days % constants.WEEK)) == constants.WEEK
+        )
+        return [self._without_season, self._with_season] if has_season else [self._without_season]
+
+    @cached_property
+    def _without_season(self) -> LocalLevels:
+        return self._models(has_season=False)
+
+    @cached_property
+    def _with_season(self) -> LocalLevels:
+        return self._models(has_season=True)
+
+    def _models(self, *, has_season: bool) -> LocalLevels:
+        values, errors = (np.repeat(part, len(constants.DRIFTS), axis=0) for part in (self.values, self.errors))
+        drifts = np.outer(np.median(self.errors**2, axis=1), constants.DRIFTS).ravel()
+        return LocalLevels(self.days, values, errors, drifts, has_season)
 
 
-def _shift(days: np.ndarray, values: np.ndarray, errors: np.ndarray) -> Shift | None:
-    """The more significant of two tests: of the newest round, and of the mean of the two newest."""
+def _shifts(average: _Average) -> Iterator[Shift]:
+    """The more significant of two tests of each quantity: of the newest round, and of the mean of the two newest."""
     tests = []
     for newest in (1, 2):
-        if len(days) - newest < 2:
+        before = len(average.days) - newest
+        if before < 2:
             continue
-        before = _Average.from_rounds(days[:-newest], values[:-newest], errors[:-newest])
-        mean, variance = before.at(days[-newest:])
-        change = float(np.mean(values[-newest:] - mean))
+        mean, variance = np.mean([average.predicted(before, int(day)) for day in average.days[before:]], axis=0)
+        change = average.values[:, before:].mean(axis=1) - mean
         # predictions of neighbouring rounds share nearly all of their error
-        error = float(np.sqrt(np.mean(variance) + np.sum(errors[-newest:] ** 2) / newest**2))
-        tests.append(Shift(newest, change, error, float(min(1.0, 2 * 2 * scipy.special.ndtr(-abs(change) / error)))))
-    return min(tests, key=lambda test: test.p_value, default=None)
+        error = np.sqrt(variance + np.sum(average.errors[:, before:] ** 2, axis=1) / newest**2)
+        p_value = np.minimum(1.0, 2 * 2 * scipy.special.ndtr(-np.abs(change) / error))
+        tests.append([Shift(newest, *map(float, row)) for row in zip(change, error, p_value, strict=True)])
+    for both in zip(*tests, strict=True):
+        yield min(both, key=lambda test: test.p_value)

@@ -9,4 +9,5 @@ Modules:
     round_tables: every table of a round: estimates, budgets, truths
     simultaneous_bands: curves with simultaneous bands
     spending: epsilon spent by clients, from the tokens in their reports
+    trend_rows: numbers smoothed over rounds, and checks of shifts
 """

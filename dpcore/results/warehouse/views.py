@@ -32,6 +32,7 @@ RESULTS = {
     "joint": "scheme, round, pair of attributes and cell of their two-way table",
     "associations": "scheme, round, pair of attributes and joint functional or test",
     "regressions": "scheme, round, regression, quantity, category and term",
+    "smoothed": "scheme, round, attribute, group and number of a series of three or more rounds",
     "sensitivities": "scheme, round, attribute, estimator, group and number",
     "levels": "scheme, round, attribute, group and level that the level rule examined",
     "budgets": "scheme, round and attribute",

@@ -16,6 +16,7 @@ from dpcore import wire
 from dpcore.results import warehouse
 from dpcore.results.checks import table_quality
 from dpcore.results.tables import comparisons
+from dpcore.results.tables.trend_rows import trends_of
 from dpcore.results.text.joint_phrases import sides_of
 from dpcore.results.text.phrases import records
 from dpcore.rounds.defaults import has_charts
@@ -43,7 +44,7 @@ def land(run: Run) -> list[str]:
         tables["batches"] = pd.DataFrame(batches)[["file", "sent_for", "reports"]]
     landing = warehouse.Landing(row_of(run), tables, plan.again)
     file = Path(plan.warehouse)
-    compared = warehouse.land(file, landing, judge=comparisons.judge)
+    compared = warehouse.land(file, landing, judge=comparisons.judge, smoother=trends_of)
     if plan.again and not plan.is_trial:  # valid once: a later `estimate` must not replace a newer run of the round
         Run(run.folder, replace(Run.at(run.folder).plan, again=False)).keep()
     if plan.is_rehearsal:  # tables for the owner only

@@ -9,7 +9,8 @@ import pytest
 
 import dpcore as dp
 from dpcore.errors import SchemeError
-from dpcore.estimation.trend.local_level import LocalLevel
+from dpcore.estimation.trend.local_level import LocalLevels
+from dpcore.estimation.trend.trend import smooth
 
 START = date(2026, 1, 1)
 
@@ -35,15 +36,18 @@ def test_the_smoothed_level_is_that_of_statsmodels(drift: float) -> None:
     rng = np.random.default_rng(1)
     errors = rng.uniform(0.5, 1.5, 40)
     values = np.cumsum(rng.normal(0, 0.3, 40)) + rng.normal(0, errors)
-    ours = LocalLevel(np.arange(40), values, errors, drift)
+    ours = LocalLevels(np.arange(40), values[None], errors[None], np.array([drift]))
     peer = api.tsa.UnobservedComponents(values, "llevel")
     peer.ssm["obs_cov"] = (errors**2)[None, None, :]
     peer.ssm["state_cov", 0, 0] = drift
     peer.ssm.initialize_diffuse()
     smoothed = peer.ssm.smooth()
-    mean, variance = ours.at(np.arange(40))
-    np.testing.assert_allclose(mean, smoothed.smoothed_state[0], atol=1e-8)
-    np.testing.assert_allclose(variance, smoothed.smoothed_state_cov[0, 0], atol=1e-8)
+    mean, variance = ours.smoothed()
+    np.testing.assert_allclose(mean[0], smoothed.smoothed_state[0], atol=1e-8)
+    np.testing.assert_allclose(variance[0], smoothed.smoothed_state_cov[0, 0], atol=1e-8)
+    ahead, spread = ours.predicted(30, 30)  # of round 31, from the first 30
+    np.testing.assert_allclose(ahead[0], smoothed.predicted_state[0, 30], atol=1e-8)
+    np.testing.assert_allclose(spread[0], smoothed.predicted_state_cov[0, 0, 30], atol=1e-8)
 
 
 def test_a_gap_and_a_season_are_those_of_a_dense_normal_model() -> None:
@@ -55,9 +59,21 @@ def test_a_gap_and_a_season_are_those_of_a_dense_normal_model() -> None:
     wide = 1e4 * columns @ columns.T
     shared = drift * np.minimum.outer(at, at) + wide
     gain = np.linalg.solve(shared + np.diag(errors**2), shared).T
-    mean, variance = LocalLevel(at, values, errors, drift, has_season=True).at(at)
+    ours = LocalLevels(at, values[None], errors[None], np.array([drift]), has_season=True)
+    [mean], [variance] = ours.smoothed()
     np.testing.assert_allclose(mean, gain @ values, atol=1e-2)  # the priors are wide, not flat
     np.testing.assert_allclose(variance, np.diagonal(shared - gain @ shared), atol=1e-2)
+
+
+def test_series_of_the_same_rounds_have_the_trends_of_each() -> None:
+    rng = np.random.default_rng(6)
+    at, values, errors = np.arange(20) + 5, rng.normal(size=(3, 20)), rng.uniform(0.5, 1.5, (3, 20))
+    together = smooth(at, values, errors)
+    for place in range(3):
+        alone = smooth(at, values[[place]], errors[[place]])
+        np.testing.assert_allclose(together.smoothed[place], alone.smoothed[0], atol=1e-12)
+        np.testing.assert_allclose(together.ahead_errors[place], alone.ahead_errors[0], atol=1e-12)
+        assert together.shifts[place].p_value == pytest.approx(alone.shifts[0].p_value)
 
 
 def test_a_constant_is_smoothed_and_nothing_is_made_worse() -> None:

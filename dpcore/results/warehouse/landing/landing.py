@@ -18,11 +18,12 @@ import pandas as pd
 import pyarrow as pa
 
 from dpcore.errors import WarehouseError
+from dpcore.estimation import constants
 from dpcore.results.warehouse.connection import PATIENCE, open_for_writing
 from dpcore.results.warehouse.in_memory import scratch
 from dpcore.results.warehouse.landing.counted_batches import refuse_counted
 from dpcore.results.warehouse.landing.current_run import SIMULATED, Claim, replace
-from dpcore.results.warehouse.landing.previous_round import around, numbers, numbers_before
+from dpcore.results.warehouse.landing.previous_round import around, newest_runs, numbers, numbers_before
 from dpcore.results.warehouse.landing.privacy_charges import charge_landed
 from dpcore.results.warehouse.landing.turnout import judge_turnout
 from dpcore.results.warehouse.published_copy import open_to_publish
@@ -34,6 +35,11 @@ REHEARSAL = "rehearsal.duckdb"  # the only file for a dry run on real records wi
 # (estimates of a run, of the previous round, comparisons of its groups) -> (its rows of `comparisons` with that round, the
 # `checks` that depend on them)
 Judge = Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], tuple[pd.DataFrame, pd.DataFrame]]
+# (estimates of the newest rounds, the landed round) -> (rows of `smoothed`, the `checks` of the landed round and later ones)
+Smoother = Callable[[pd.DataFrame, str], tuple[pd.DataFrame, pd.DataFrame]]
+_SMOOTHED_AGAIN = "on conflict do update set " + ", ".join(
+    f"{name} = excluded.{name}" for name in ("smoothed", "smoothed_error", "smoothed_low", "smoothed_high")
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +110,12 @@ def run_id(scheme_digest: str, round_: str, salt: str | int) -> str:
 
 
 def land(
-    path: str | Path, landing: Landing, *, judge: Judge | None = None, patience: float = PATIENCE
+    path: str | Path,
+    landing: Landing,
+    *,
+    judge: Judge | None = None,
+    smoother: Smoother | None = None,
+    patience: float = PATIENCE,
 ) -> dict[str, str]:
     """Write a run and all its rows, replacing earlier rows of the same run_id.
 
@@ -112,6 +123,7 @@ def land(
 
     judge: compares rounds.  In the same transaction, the landed round and the next one are compared with their previous rounds,
     and so are the rounds next to a replaced run, so that the tables do not depend on the order of landings.
+    smoother: smooths the newest rounds, in the same transaction; a round that is older than they are is not smoothed.
     patience: timeout in seconds if the file is locked.
     Raises WarehouseError, with nothing written, for an unknown table or column, a missing column, a value of another
     type, a null in a column without nulls, rows of another run, duplicate keys, a violated CHECK, a file of reports that
@@ -141,6 +153,8 @@ def land(
         series = {(run.scheme_digest, run.source), *((old.scheme_digest, old.source) for old in replaced)}
         for source in sorted({source for _, source in series}):
             judge_turnout(connection, run.scheme, source)
+        if smoother is not None and not run.trial:
+            _smooth(connection, series, run.round, smoother)
         return {} if judge is None or run.trial else _settle(connection, series, run.round, judge)
 
 
@@ -239,7 +253,7 @@ def _settle(
     for digest, source, identifier, round_ in rounds:
         before = numbers_before(connection, digest, source, round_, identifier)
         groups = connection.execute("from comparisons where run_id = ? and other_run_id = run_id", [identifier]).df()
-        comparisons, checks = judge(numbers(connection, identifier), before, groups)
+        comparisons, checks = judge(numbers(connection, [identifier]), before, groups)
         connection.execute("delete from comparisons where run_id = ? and other_run_id <> run_id", [identifier])
         connection.execute(
             "delete from checks where run_id = ? and (starts_with(name, 'drift(') or list_contains(?, name))",
@@ -250,6 +264,26 @@ def _settle(
                 _insert(connection, table, to_rows(table, _with_run_id(table, frame, identifier)))
         compared[identifier] = str(before["round"].iloc[0]) if len(before) else ""
     return compared
+
+
+def _smooth(
+    connection: duckdb.DuckDBPyConnection, series: Iterable[tuple[str, str]], landed: str, smoother: Smoother
+) -> None:
+    """Smooth the newest rounds; filtered values, forecasts and shifts change from the landed round on.
+
+    series: scheme digest and source of the landed run and of the runs that it replaced.
+    """
+    for digest, source in sorted(series):
+        newest = newest_runs(connection, digest, source, constants.TREND_ROUNDS)
+        if len(newest) == constants.TREND_ROUNDS and landed < newest[-1][1]:
+            continue
+        rows, checks = smoother(numbers(connection, [run_id for run_id, _ in newest]), landed)
+        later = [run_id for run_id, round_ in newest if round_ >= landed]
+        connection.execute("delete from smoothed where list_contains(?, run_id)", [later])
+        connection.execute("delete from checks where list_contains(?, run_id) and starts_with(name, 'shift(')", [later])
+        if len(rows):
+            _insert(connection, "checks", to_rows("checks", checks))
+            _insert(connection, "smoothed", to_rows("smoothed", rows), _SMOOTHED_AGAIN)
 
 
 def _run_row(run: RunRow, state: str) -> pa.Table:
@@ -288,7 +322,7 @@ def _put(connection: duckdb.DuckDBPyConnection, table: str, content: pa.Table, k
     _insert(connection, table, content)
 
 
-def _insert(connection: duckdb.DuckDBPyConnection, table: str, content: pa.Table) -> None:
+def _insert(connection: duckdb.DuckDBPyConnection, table: str, content: pa.Table, conflict: str = "") -> None:
     connection.register("incoming", content)
-    connection.execute(f"insert into {table} by name select * from incoming")
+    connection.execute(f"insert into {table} by name select * from incoming {conflict}")
     connection.unregister("incoming")

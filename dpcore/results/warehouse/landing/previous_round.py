@@ -1,6 +1,8 @@
-"""The estimates that a round is compared with: those of the latest earlier round of the same scheme."""
+"""The estimates that a round is compared with: those of the latest earlier round, or of all newest rounds, of its scheme."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import duckdb
 import pandas as pd
@@ -23,7 +25,7 @@ with numbers as (
 select runs."round", runs.seed, runs.source, numbers.* exclude (part, place)
 from runs
 join numbers on numbers.run_id = runs.run_id
-where runs.run_id = ?
+where list_contains(?, runs.run_id)
 order by part, place
 """
 
@@ -33,6 +35,16 @@ from runs
 where {_CURRENT} and scheme_digest = ? and source = ? and "round" < ? and run_id <> ?
 order by "round" desc
 limit 1
+"""
+
+# simulated rounds of one seed have the same clients: only the latest counts
+_NEWEST = f"""
+select run_id, "round"
+from runs
+where {_CURRENT} and scheme_digest = ? and source = ?
+qualify row_number() over (partition by coalesce(seed::varchar, run_id) order by "round" desc) = 1
+order by "round" desc
+limit ?
 """
 
 _AROUND = f"""
@@ -54,13 +66,20 @@ def numbers_before(
     is no such round.
     """
     earlier = connection.execute(_EARLIER, [scheme_digest, source, round_, run_id]).fetchall()
-    return numbers(connection, earlier[0][0] if earlier else "")
+    return numbers(connection, [run_id for (run_id,) in earlier])
 
 
-def numbers(connection: duckdb.DuckDBPyConnection, run_id: str) -> pd.DataFrame:
-    """Return the estimates of one run, as in `numbers_before`, in the order of landing."""
-    frame: pd.DataFrame = connection.execute(_NUMBERS, [run_id]).df()
+def numbers(connection: duckdb.DuckDBPyConnection, run_ids: Sequence[str]) -> pd.DataFrame:
+    """Return the estimates of runs, as in `numbers_before`, in the order of landing."""
+    frame: pd.DataFrame = connection.execute(_NUMBERS, [list(run_ids)]).df()
     return frame
+
+
+def newest_runs(
+    connection: duckdb.DuckDBPyConnection, scheme_digest: str, source: str, most: int
+) -> list[tuple[str, str]]:
+    """Return (run_id, round) of the current runs of the newest rounds, newest first; simulated ones with different seeds."""
+    return connection.execute(_NEWEST, [scheme_digest, source, most]).fetchall()
 
 
 def around(
