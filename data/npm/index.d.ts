@@ -32,7 +32,11 @@ export interface Attribute {
   readonly name: string;
   readonly type: "numeric" | "categorical" | "label";
   readonly column: string;
+  /** What readers are shown; empty for the name. */
+  readonly title: string;
   readonly categories: readonly string[];
+  /** The titles of the categories that have one. */
+  readonly titles?: ReadonlyMap<string, string>;
   readonly missing?: string;
   readonly outside?: string;
   readonly unit?: string;

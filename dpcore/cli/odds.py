@@ -17,7 +17,7 @@ def show_odds(telling: Telling, level: str) -> None:
         _show_numbers(telling)
     elif level:
         for name, line in telling.questions.items():
-            print(f"{name}: {getattr(line, level)}")
+            print(f"{telling.titles[name]}: {getattr(line, level)}")
     if level != "numbers":
         print(telling.all.paragraph if level == "paragraph" else telling.all.sentence)
     if telling.after is not None:
@@ -29,7 +29,7 @@ def _show_numbers(telling: Telling) -> None:
     heads = telling.texts["numbers"]
     columns = [heads[name] for name in ("question", "average", "worst", "ratio", "variation")]
     table = new_table(telling.texts["title"], *columns)
-    for name, line in [*telling.questions.items(), *telling.together]:
+    for name, line in telling.lines:
         table.add_row(name, line.average, line.worst, line.ratio, line.variation)
     show(table)
     for formula in ("formula_worst", "formula_average", "formula_all"):

@@ -42,6 +42,7 @@ class Attribute:
     # numeric
     lower: Fraction = Fraction(0)
     upper: Fraction = Fraction(1)
+    title: str = ""  # for readers; '' for the name
     unit: str = ""
     outside: str = "clip"
     points: tuple[Fraction, ...] | None = None  # support points, increasing; named by `categories`; None for a density
@@ -54,6 +55,7 @@ class Attribute:
     # categorical
     bins: tuple[Fraction, ...] | None = None  # edges of the ranges that the categories are, for a binned number
     categories: tuple[str, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)  # category -> title, in the order of `categories`
     codes: Mapping[str, str] = field(default_factory=dict)
     values: tuple[float, ...] | None = None
     design: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from dpcore.mechanisms.odds import odds_of
@@ -18,7 +18,8 @@ class SchemeOdds:
     """The odds of each attribute and of all of them in one round; labels, which are public, are only listed.
 
     rounds: number of rounds.  after: odds after these rounds if each answer is drawn anew, as by a client without a key.  A
-    memoized answer does not change, so `all` applies while the values stay the same.
+    memoized answer does not change, so `all` applies while the values stay the same.  titles: name -> title of attributes and
+    labels.
     """
 
     questions: Mapping[str, Odds]
@@ -26,6 +27,7 @@ class SchemeOdds:
     rounds: int
     after: Odds
     in_clear: tuple[str, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
 
 
 def scheme_odds(scheme: Scheme, rounds: int = 1) -> SchemeOdds:
@@ -36,9 +38,9 @@ def scheme_odds(scheme: Scheme, rounds: int = 1) -> SchemeOdds:
         parts = [part for unit in units for part in unit]
     else:
         parts = [either(together(unit) for unit in units)]
-    return SchemeOdds(
-        MappingProxyType(questions), together(parts), rounds, together(parts, rounds), tuple(scheme.labels)
-    )
+    titles = {name: part.title or name.replace("_", " ") for name, part in scheme.reported.items()}
+    after = together(parts, rounds)
+    return SchemeOdds(MappingProxyType(questions), together(parts), rounds, after, tuple(scheme.labels), titles)
 
 
 def unbounded(scheme: Scheme) -> list[str]:

@@ -50,18 +50,19 @@ class Line:
 
 @dataclass(frozen=True)
 class Telling:
-    """The odds of a scheme in one language; texts: those of the file, for the surrounding page."""
+    """The odds of a scheme in one language; texts: those of the file, for the surrounding page; titles: of questions."""
 
     texts: Mapping[str, Any]
     questions: Mapping[str, Line]
     all: Line
     after: Line | None
     rounds: int
+    titles: Mapping[str, str]
 
     @property
     def lines(self) -> list[tuple[str, Line]]:
         """Every line with its heading: each attribute, then several reports together."""
-        questions = [(name.replace("_", " ").capitalize(), line) for name, line in self.questions.items()]
+        questions = [(self.titles[name], line) for name, line in self.questions.items()]
         return [*questions, *self.together]
 
     @property
@@ -118,14 +119,17 @@ def tell(odds: SchemeOdds, texts: Mapping[str, Any]) -> Telling:
     questions = {name: line_of(question, texts, "question") for name, question in odds.questions.items()}
     kind = "all" if len(questions) > 1 else "question"
     after = line_of(odds.after, texts, "rounds", odds.rounds) if odds.rounds > 1 else None
-    return Telling(texts, questions, _beside(line_of(odds.all, texts, kind), texts, odds.in_clear), after, odds.rounds)
+    public = [odds.titles[name] for name in odds.in_clear]
+    return Telling(
+        texts, questions, _beside(line_of(odds.all, texts, kind), texts, public), after, odds.rounds, odds.titles
+    )
 
 
 def _beside(line: Line, texts: Mapping[str, Any], in_clear: Sequence[str]) -> Line:
-    """The line with a sentence about labels, which are public."""
+    """The line with a sentence about labels, which are public; in_clear: their titles."""
     if not in_clear:
         return line
-    sentence = texts["sentence"]["clear"].format(names=", ".join(name.replace("_", " ") for name in in_clear))
+    sentence = texts["sentence"]["clear"].format(names=", ".join(in_clear))
     return replace(line, sentence=f"{line.sentence} {sentence}", paragraph=f"{line.paragraph} {sentence}")
 
 

@@ -3,6 +3,7 @@
 The warehouse never mixes schemes: reports, aggregates and `pooled_estimates` use the digest, while views join on the scheme's
 name.  Two attributes are comparable if their domain and their treatment of missing and outside values are equal.  Their
 estimates may then be compared and averaged by inverse variance, for any epsilon and mechanism, because noise is independent.
+Titles are not compared.
 """
 
 from __future__ import annotations
@@ -121,8 +122,8 @@ def revise(before: Scheme, after: Scheme) -> Revision:
 
 
 def _content(label: dict[str, Any]) -> dict[str, Any]:
-    """The content of a label: its table without the column's name."""
-    return {key: value for key, value in label.items() if key != "column"}
+    """The content of a label: its table without the column's name and titles."""
+    return {key: value for key, value in label.items() if key not in ("column", "title", "titles")}
 
 
 def _differences(where: str, left: dict[str, Any], right: dict[str, Any]) -> Iterator[Change]:

@@ -214,8 +214,8 @@ def test_every_question_can_be_found_and_read_without_seeing_it(site: Path, tab:
         tab.do("Accessibility.enable")
         nodes = tab.do("Accessibility.getFullAXTree")["nodes"]
         found = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if "role" in node]
-        assert {name for role, name in found if role == "group"} >= {*WORDING["questions"].values(), "Race"}
-        assert {name for role, name in found if role == "textbox"} == {"Income", "Expenditure"}
+        assert {name for role, name in found if role == "group"} >= {*WORDING["questions"].values(), "race"}
+        assert {name for role, name in found if role == "textbox"} == {"income", "expenditure"}
         assert all(name for role, name in found if role in ("radio", "button", "combobox"))
         low = tab.evaluate(
             "[...document.querySelectorAll('button, .choices label, input[type=text]')]"
@@ -413,9 +413,9 @@ def test_what_is_sent_in_clear_is_named_before_anything_is_sent(
             assert not tab.evaluate("document.getElementById('clear').checkVisibility()")
             assert text(tab, "unprotected").startswith("But region and app version are sent exactly as you answered")
             shown = text(tab, "lines").split("\n")
-            assert shown[shown.index("Region") :] == [
-                *("Region", "Stays here", "Nothing", "Is sent, not hidden", "“West”"),
-                *("App version", "Stays here", "Nothing", "Is sent, not hidden", "“3.1”"),
+            assert shown[shown.index("region") :] == [
+                *("region", "Stays here", "Nothing", "Is sent, not hidden", "“West”"),
+                *("app version", "Stays here", "Nothing", "Is sent, not hidden", "“3.1”"),
             ]
             assert tab.evaluate(FITS)
             tab.screenshot(screenshots / f"labels_{width}_review.png")
@@ -468,7 +468,7 @@ def test_two_questions_may_be_answered_together_and_a_column_is_asked_once(
             tab.open(f"{url}consent.html", width)
             tab.evaluate(READY)
             assert text(tab, "trouble") == ""
-            assert "Your answer to “Work” above is used here too" in text(tab, "work_and_place-gives")
+            assert "Your answer to “work” above is used here too" in text(tab, "work_and_place-gives")
             assert "One answer is drawn for both together" in text(tab, "habits-gives")
             assert tab.evaluate(FITS)
             tab.evaluate("document.getElementById('prepare').click()")
@@ -489,10 +489,10 @@ def test_two_questions_may_be_answered_together_and_a_column_is_asked_once(
             tab.evaluate("document.getElementById('prepare').click()")
             wait(tab, "review")
             shown = text(tab, "lines").split("\n")
-            assert shown[shown.index("Work and place") + 2] == "nurse; village"
-            assert shown[shown.index("Habits") + 2] == "no; yes"
-            assert shown[shown.index("Income and age") + 2] == "41,000 USD; 31 years"
-            assert shown[shown.index("Income and age") + 4].startswith(
+            assert shown[shown.index("work and place") + 2] == "nurse; village"
+            assert shown[shown.index("habits") + 2] == "no; yes"
+            assert shown[shown.index("income and age") + 2] == "41,000 USD; 31 years"
+            assert shown[shown.index("income and age") + 4].startswith(
                 tuple(f"Of the {what}, cell " for what in ("place", "product", "first", "second"))
             )
             assert tab.evaluate(FITS)

@@ -337,21 +337,28 @@ _PAIRS = 'type = "categorical"\nof = ["x", "y"]\ncategories = [["a", "b"], ["a",
 _LABEL = 'type = "categorical"\ncategories = ["a", "b"]\nepsilon = 1\n\n[labels.l]\ncategories = ["a", "b", "other"]'
 REPEATED = {
     _LATTICE: [
-        'outside = "refuse"', 'missing = "category"', 'codes = { -1 = "missing" }', 'unit = "m"', "heaps = [3]", 'column = "c"'
+        'outside = "refuse"', 'missing = "category"', 'codes = { -1 = "missing" }', 'unit = "m"', "heaps = [3]", 'column = "c"',
+        'title = "T"',
     ],
     _DENSITY: [
         'outside = "refuse"', 'missing = "category"', 'codes = { -1 = "missing" }', 'unit = "m"', 'column = "c"',
         "assume = { second_derivative = 2 }", 'intervals = ["distribution_free"]', 'functionals = ["mean"]',
-        'estimator = "ems"', 'estimator = "projection"',
+        'estimator = "ems"', 'estimator = "projection"', 'title = "T"',
     ],
-    _BINS: ['missing = "category"', 'codes = { -1 = "missing" }', 'unit = "m"', "values = [0, 1, 2]", 'column = "c"'],
+    _BINS: [
+        'missing = "category"', 'codes = { -1 = "missing" }', 'unit = "m"', "values = [0, 1, 2]", 'column = "c"',
+        'title = "T"',
+    ],
     _NAMES: [
         'missing = "category"', 'codes = { 1 = "a" }', 'outside = "other"', "values = [0, 1, 2]", 'column = "c"',
-        'mechanism = "unary_encoding"',
+        'mechanism = "unary_encoding"', 'title = "T"', 'titles = { a = "A" }',
     ],
-    _PLANE: ['outside = "refuse"', 'units = ["m", ""]', "cells = 16"],
-    _PAIRS: ['mechanism = "unary_encoding"'],
-    _LABEL: ['missing = "category"', 'codes = { 1 = "a" }', 'outside = "other"', 'column = "c"'],
+    _PLANE: ['outside = "refuse"', 'units = ["m", ""]', "cells = 16", 'title = "T"'],
+    _PAIRS: ['mechanism = "unary_encoding"', 'title = "T"'],
+    _LABEL: [
+        'missing = "category"', 'codes = { 1 = "a" }', 'outside = "other"', 'column = "c"', 'title = "T"',
+        'titles = { a = "A" }',
+    ],
 }  # fmt: skip
 
 

@@ -15,10 +15,11 @@ const number = (value, digits = 0) => value.toLocaleString("en", { maximumFracti
 const isInstant = ({ unit }) => unit === INSTANTS;
 const unitOf = (attribute) => (isDate(attribute) ? "" : attribute.unit);
 const shown = (attribute, x) => (isDate(attribute) ? dateIn(x, attribute.unit) : number(x, 6));
-const inWords = (name) => name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
-const asked = ({ name, key, column }) => wording.questions?.[key ? column : name] ?? inWords(key ? column : name);
+const inWords = (name) => name.replaceAll("_", " ");
+const titleOf = ({ name, title, key, column }) => title || inWords(key ? column : name);
+const asked = (one) => wording.questions?.[one.key ? one.column : one.name] ?? titleOf(one);
 const idOf = ({ key, name }) => key ?? name; // of a question: an attribute, or a column of a joint attribute
-const inARow = (names) => new Intl.ListFormat("en-GB").format(names.map((name) => name.replaceAll("_", " ")));
+const inARow = (names) => new Intl.ListFormat("en-GB").format(names);
 const MOST_RADIOS = 8;
 
 let scheme;
@@ -95,7 +96,7 @@ function totalEpsilon() {
 
 function promise() {
   const total = totalEpsilon();
-  at("title").textContent = document.title = wording.title ?? inWords(scheme.name);
+  at("title").textContent = document.title = wording.title ?? inWords(scheme.name).replace(/^./, (letter) => letter.toUpperCase());
   at("description").textContent = scheme.description ? `${scheme.description}.` : "";
   at("leaves").textContent =
     "Only a report leaves: a few whole numbers that this page draws at random. Your answers only change their probabilities."
@@ -122,18 +123,18 @@ function promise() {
 }
 
 /** The names of the labels as words in a sentence; "" if there are none. */
-const unprotectedNames = () => inARow([...scheme.labels.keys()]);
+const unprotectedNames = () => inARow([...scheme.labels.values()].map(titleOf));
 
 /** Show the labels, and what they reveal. */
 function showLabels() {
   const names = unprotectedNames();
   if (!names) return;
-  const [them, are, show] = scheme.labels.size > 1 ? ["them", "are", "show"] : ["it", "is", "shows"];
+  const [them, are] = scheme.labels.size > 1 ? ["them", "are"] : ["it", "is"];
   at("promise-title").textContent = `Your answers stay on this device, except ${names}`;
   at("clear-title").textContent = `Not hidden: ${names}`;
   at("clear-why").textContent = `Your answers there are sent unchanged, and the receiver of the report can read ${them}. `
     + `The survey uses ${them} to show results by ${names}.`;
-  at("clear-risk").textContent = `${names.replace(/^./, (letter) => letter.toUpperCase())} ${show} which group you belong to. In a small group, this may `
+  at("clear-risk").textContent = `The receiver learns from ${names} which group you belong to. In a small group, this may `
     + `identify your report. The promise above does not cover ${them}.`;
   at("unprotected").textContent = `But ${names} ${are} sent exactly as you answered, without protection.`;
   at("never").textContent = `All your answers except ${names}`;
@@ -203,7 +204,8 @@ function question(attribute) {
   return make("div", { className: `field ${open}`, id: name }, label, gives, make("div", { className: "amount" }, input, unit), wrong);
 }
 
-const nameOf = (attribute, label) => (attribute.missing === "category" && label === "missing" ? "I would rather not say" : label);
+const nameOf = ({ missing, titles }, label) => titles?.get(label)
+  ?? (missing === "category" && label === "missing" ? "I would rather not say" : label);
 
 /** The ranges of a number in words, abbreviated if there are many; an edge belongs to the upper range. */
 function ranges({ bins }) {
@@ -268,7 +270,8 @@ function listed(words) {
 
 /** Describe an answer of the report in words. */
 function described(attribute, { level, values }) {
-  const { categories, mechanism } = attribute;
+  const { mechanism } = attribute;
+  const categories = attribute.categories.map((label) => attribute.titles?.get(label) ?? label);
   const scale = mechanism.levels > 1 ? `Scale ${level + 1} of ${mechanism.levels}, ` : "";
   const [low, high] = mechanism.ranges(level)[0];
   switch (attribute.mechanismName) {
@@ -285,7 +288,7 @@ function described(attribute, { level, values }) {
 
 /** The respondent's own answer as the page shows it. */
 function inOwnWords(attribute, answer) {
-  const words = attribute.isNumber && answer && Number.isFinite(Number(answer)) ? number(Number(answer), 6) : answer;
+  const words = attribute.isNumber && answer && Number.isFinite(Number(answer)) ? number(Number(answer), 6) : attribute.titles?.get(answer) ?? answer;
   return words ? `${words} ${unitOf(attribute)}`.trim() : "–";
 }
 
@@ -386,7 +389,7 @@ try {
   at("form").append(...[...scheme.reported.values()].filter((each) => each.sides || shown.has(each.name)).map(question),
     make("div", { className: "actions" }, make("button", { type: "submit", id: "prepare", textContent: "Show me my report" })),
     make("p", { className: "small", textContent: "The report is made here and shown to you. Nothing is sent yet." }));
-  showOdds(asked);
+  showOdds(({ name }) => asked(scheme.attributes.get(name)));
   at("form").addEventListener("submit", prepare);
   at("form").addEventListener("input", ({ target }) => mark(target.name, ""));
   at("send").addEventListener("click", send);

@@ -98,6 +98,7 @@ def _read(name: str, table: Any) -> Attribute:
     keys.check_known(table, tuple(key.name for key in keys.LABEL), where)
     entries = keys.read(keys.LABEL, table, f"{where}.")
     try:
+        attribute_table.check_title(title=table.get("title"))
         entries |= attribute_table.categories_of(entries)
     except SchemeError as error:
         raise SchemeError(f"{where}: {error}") from None
@@ -109,7 +110,9 @@ def _read(name: str, table: Any) -> Attribute:
         column=column,
         mechanism=InClear(len(entries["categories"])),  # type: ignore[arg-type]  # not a mechanism: it has no budget
         estimator="",
+        title=entries["title"],
         categories=entries["categories"],
+        titles=entries["titles"],
         codes=entries["codes"],
         missing=entries["missing"],
         outside=entries["outside"],
@@ -118,12 +121,16 @@ def _read(name: str, table: Any) -> Attribute:
 
 def write(label: Attribute) -> dict[str, Any]:
     """Return the table of a label in the canonical form."""
-    return {
-        "column": label.column,
-        "missing": label.missing,
-        "categories": label.categories,
-        "codes": dict(label.codes),
-    } | ({} if label.outside == "refuse" else {"outside": label.outside})
+    return (
+        {
+            "column": label.column,
+            "missing": label.missing,
+            "categories": label.categories,
+            "codes": dict(label.codes),
+        }
+        | ({} if label.outside == "refuse" else {"outside": label.outside})
+        | attribute_table.titles_of(label)
+    )
 
 
 def shape(labels: Mapping[str, Attribute]) -> tuple[int, ...]:

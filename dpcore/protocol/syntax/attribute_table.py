@@ -61,6 +61,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
             functionals = () if entries["values"] is None else ("mean",)
         entries["name"], entries["column"] = name, name if entries.get("column") is None else entries["column"]
         printable(column=entries["column"], unit=entries.get("unit", ""))
+        check_title(title=table.get("title"))
         entries["mechanism"] = _mechanism(kind, entries, table, sizes)
         if kind == keys.PLANE:
             entries["sides"] = joint_attribute.numbers(entries, math.isqrt(entries["mechanism"].inputs))
@@ -116,6 +117,7 @@ def _intervals(entries: Mapping[str, Any]) -> tuple[str, ...]:
 def categories_of(entries: Mapping[str, Any]) -> dict[str, Any]:
     """Return categories (with 'missing' if it is one), codes and values; raises SchemeError if they are invalid."""
     labels, codes, values = tuple(entries["categories"]), entries["codes"], entries.get("values")
+    titles = entries["titles"]
     for label in labels:
         printable(categories=label)
     if entries["missing"] == "category" and MISSING not in labels:
@@ -127,6 +129,7 @@ def categories_of(entries: Mapping[str, Any]) -> dict[str, Any]:
     for code, label in codes.items():
         if label not in labels:
             raise SchemeError(f"codes.{code} must be one of the categories {listed(labels)}; got {label!r}")
+    _check_titles(titles, labels)
     if values is not None and len(values) != len(labels):
         raise SchemeError(f"values must list one number for each of the {len(labels)} categories, got {len(values)}")
     if values is None and entries.get("functionals"):
@@ -137,9 +140,41 @@ def categories_of(entries: Mapping[str, Any]) -> dict[str, Any]:
         raise SchemeError(f'outside = "other" needs a category named "other" among the {len(labels)} categories')
     return {
         "categories": labels,
+        "titles": MappingProxyType({label: titles[label] for label in labels if label in titles}),
         "codes": MappingProxyType(dict(sorted(codes.items()))),  # the order of the canonical text
         "values": None if values is None else tuple(map(float, values)),
     }
+
+
+def check_title(**named: Any) -> None:
+    """Raise SchemeError if a title is empty or not printable; None is no title."""
+    for name, title in named.items():
+        if title is not None:
+            if not isinstance(title, str) or not title.strip():
+                raise SchemeError(f"{name} must be a text in quotes that is not empty, got {title!r}")
+            printable(**{name: title})
+
+
+def _check_titles(titles: Any, categories: tuple[str, ...]) -> None:
+    if not isinstance(titles, Mapping):
+        raise SchemeError(
+            f'titles must map categories to titles, such as {{ yes = "Yes, at least once" }}, got {titles!r}'
+        )
+    for category, title in titles.items():
+        if category not in categories:
+            raise SchemeError(
+                f"titles.{category} is not the title of a category; its categories are {listed(categories)}"
+            )
+        check_title(**{f"titles.{category}": title})
+    shown = [titles.get(category, category) for category in categories]
+    for title in titles.values():
+        if shown.count(title) > 1:
+            raise SchemeError(f"titles must differ from each other and from other categories, got {title!r} twice")
+
+
+def titles_of(attribute: Attribute) -> dict[str, Any]:
+    """Return the keys of an attribute's or label's table that state titles; {} without titles, so that digests stay."""
+    return {key: value for key, value in (("title", attribute.title), ("titles", dict(attribute.titles))) if value}
 
 
 def _mechanism(
@@ -224,7 +259,7 @@ def write(attribute: Attribute) -> dict[str, Any]:
         table |= {} if a.values is None else {"values": [number(Fraction(repr(v))) for v in a.values]}
         table |= {} if a.outside == "refuse" else {"outside": a.outside}
         table |= {} if a.design is None else {"design": a.design}
-    return table | {"client": a.mechanism.parameters()}
+    return table | titles_of(a) | {"client": a.mechanism.parameters()}
 
 
 def _bounds(attribute: Attribute) -> dict[str, Any]:

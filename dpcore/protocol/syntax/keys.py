@@ -60,6 +60,9 @@ _TYPE = Option("type", str, choices=tuple(BY_TYPE), is_needed=True, words=" or "
 _SHARED = (
     Option("column", str, words="the column's name in record files; default: the attribute's name"),
     Option(
+        "title", str, default="", words="the title that pages, pictures and forms show; default: the name as written"
+    ),
+    Option(
         "epsilon",
         Budget,
         is_needed=True,
@@ -97,6 +100,12 @@ _HEAPS = Option(
     list[Fraction],
     fewest=0,
     words="respondents round to multiples of these numbers, such as [5, 10]; [] if not; default: estimated from reports",
+)
+_TITLES = Option(
+    "titles",
+    dict,
+    default={},
+    words='the titles of categories, such as { yes = "Yes, at least once" }; default: their names',
 )
 _CODES = Option("codes", dict, default={}, words='codes in record files and their categories, such as { 1 = "urban" }')
 _NONRESPONSE = (  # of numbers
@@ -152,6 +161,7 @@ _OWN = {
             is_needed=True,
             words="the names of the categories; they are never taken from data",
         ),
+        _TITLES,
         _CODES,
         Option("values", list[Fraction], words="a number for each category, for functionals"),
         Option(
@@ -170,7 +180,7 @@ _OWN = {
         ),
     ),
 }
-_LABELS = ("column", "categories", "codes", "outside", "missing")
+_LABELS = ("column", "title", "categories", "titles", "codes", "outside", "missing")
 LABEL = tuple(key for key in (*_SHARED, *_OWN["categorical"]) if key.name in _LABELS)
 _OWN[LATTICE] = (
     *(replace(key, is_needed=False) for key in _OWN["numeric"] if key.name in ("lower", "upper", "unit", "outside")),

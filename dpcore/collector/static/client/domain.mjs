@@ -1,6 +1,6 @@
 /** What is asked, and which values there are: an attribute's domain, each of whose values must have an input cell. */
 
-import { printable } from "./entries.mjs";
+import { checkTitle, printable } from "./entries.mjs";
 import { SchemeError } from "./errors.mjs";
 import { TABLES } from "./keys.mjs";
 import { numberIn, rational, toDouble } from "./numbers.mjs";
@@ -193,7 +193,21 @@ function categoriesIn(entries) {
   for (const [spelling, position] of texts) {
     if (/^-?\d{1,40}$/.test(spelling) && !numbers.has(BigInt(spelling))) numbers.set(BigInt(spelling), position);
   }
-  return { outside, unit: "", missing, categories, texts, numbers };
+  return { outside, unit: "", missing, categories, titles: titlesIn(entries.get("titles") ?? new Map(), categories), texts, numbers };
+}
+
+/** The titles of categories, a Map from each that has one. */
+function titlesIn(titles, categories) {
+  if (!(titles instanceof Map)) throw new SchemeError("titles must map categories to titles");
+  for (const [category, title] of titles) {
+    if (!categories.includes(category)) throw new SchemeError(`titles.${category} is not the title of a category`);
+    checkTitle(`titles.${category}`, title);
+  }
+  const shown = categories.map((category) => titles.get(category) ?? category);
+  if ([...titles.values()].some((title) => shown.indexOf(title) < shown.lastIndexOf(title))) {
+    throw new SchemeError("titles must differ from each other and from other categories");
+  }
+  return titles;
 }
 
 /** Throws SchemeError unless a density of which silence is an answer leaves an input cell empty before it. */

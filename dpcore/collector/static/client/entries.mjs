@@ -39,6 +39,11 @@ export function oneOf(key, value, choices) {
   return value;
 }
 
+export function checkTitle(key, title) {
+  if (typeof title !== "string" || !title.trim()) throw new SchemeError(`${key} must be a text in quotes that is not empty`);
+  printable(key, title);
+}
+
 export function printable(key, text) {
   if (!PRINTABLE.test(text)) throw new SchemeError(`${key} must be printable text of at most 200 characters`);
 }

@@ -19,6 +19,7 @@ export const TABLES = {
   "numeric": {
     "type": {"type": "str", "choices": ["numeric", "categorical"], "needed": true},
     "column": {"type": "str"},
+    "title": {"type": "str", "default": ""},
     "epsilon": {"type": "Budget", "needed": true},
     "functionals": {"type": "list[str]", "fewest": 0},
     "client": {"type": "dict"},
@@ -38,12 +39,14 @@ export const TABLES = {
   "categorical": {
     "type": {"type": "str", "choices": ["numeric", "categorical"], "needed": true},
     "column": {"type": "str"},
+    "title": {"type": "str", "default": ""},
     "epsilon": {"type": "Budget", "needed": true},
     "functionals": {"type": "list[str]", "fewest": 0},
     "client": {"type": "dict"},
     "mechanism": {"type": "str", "choices": ["randomized_response", "hadamard_response", "local_hashing", "subset_selection", "unary_encoding"], "needed": true},
     "estimator": {"type": "str"},
     "categories": {"type": "list[str]", "fewest": 2, "needed": true},
+    "titles": {"type": "dict"},
     "codes": {"type": "dict"},
     "values": {"type": "list[Fraction]", "fewest": 1},
     "outside": {"type": "str", "choices": ["refuse", "other"], "default": "refuse"},
@@ -52,6 +55,7 @@ export const TABLES = {
   "lattice": {
     "type": {"type": "str", "choices": ["numeric", "categorical"], "needed": true},
     "column": {"type": "str"},
+    "title": {"type": "str", "default": ""},
     "epsilon": {"type": "Budget", "needed": true},
     "functionals": {"type": "list[str]", "fewest": 0},
     "client": {"type": "dict"},
@@ -70,6 +74,7 @@ export const TABLES = {
   "binned": {
     "type": {"type": "str", "choices": ["numeric", "categorical"], "needed": true},
     "column": {"type": "str"},
+    "title": {"type": "str", "default": ""},
     "epsilon": {"type": "Budget", "needed": true},
     "functionals": {"type": "list[str]", "fewest": 0},
     "client": {"type": "dict"},
@@ -83,6 +88,7 @@ export const TABLES = {
   },
   "crossed": {
     "type": {"type": "str", "choices": ["numeric", "categorical"], "needed": true},
+    "title": {"type": "str", "default": ""},
     "epsilon": {"type": "Budget", "needed": true},
     "client": {"type": "dict"},
     "mechanism": {"type": "str", "choices": ["randomized_response", "hadamard_response", "local_hashing", "subset_selection", "unary_encoding"], "needed": true},
@@ -94,6 +100,7 @@ export const TABLES = {
   },
   "plane": {
     "type": {"type": "str", "choices": ["numeric", "categorical"], "needed": true},
+    "title": {"type": "str", "default": ""},
     "epsilon": {"type": "Budget", "needed": true},
     "client": {"type": "dict"},
     "mechanism": {"type": "str", "choices": ["crossed_wave"], "needed": true},
@@ -107,7 +114,9 @@ export const TABLES = {
   },
   "label": {
     "column": {"type": "str"},
+    "title": {"type": "str", "default": ""},
     "categories": {"type": "list[str]", "fewest": 2, "needed": true},
+    "titles": {"type": "dict"},
     "codes": {"type": "dict"},
     "outside": {"type": "str", "choices": ["refuse", "other"], "default": "refuse"},
     "missing": {"type": "str", "choices": ["refuse", "category"], "default": "refuse"},

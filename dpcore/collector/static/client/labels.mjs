@@ -1,7 +1,7 @@
 /** Labels: what is sent in clear beside the answers, as the scheme says: the place of its category, which nothing hides. */
 
 import { domainOf } from "./domain.mjs";
-import { entriesOf, printable } from "./entries.mjs";
+import { checkTitle, entriesOf, printable } from "./entries.mjs";
 import { SchemeError } from "./errors.mjs";
 import { TABLES } from "./keys.mjs";
 
@@ -17,9 +17,10 @@ export function labelOf(name, table) {
   const entries = entriesOf(TABLES.label, table);
   const { column = name } = Object.fromEntries(entries);
   printable("column", column);
+  if (table.has("title")) checkTitle("title", table.get("title"));
   const domain = domainOf(entries, new Set(table.keys()));
   const inputs = domain.categories.length;
-  return { name, type: "label", column, mechanism: { inputs, levels: 1, ranges: () => [[0, inputs - 1]] }, ...domain };
+  return { name, type: "label", column, title: entries.get("title"), mechanism: { inputs, levels: 1, ranges: () => [[0, inputs - 1]] }, ...domain };
 }
 
 /** Throws SchemeError where a label would send an attribute's answer, or there are too many combinations. */

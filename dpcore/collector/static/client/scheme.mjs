@@ -2,7 +2,7 @@
 
 import { hex, parseJson, sha256, textOf } from "./bytes.mjs";
 import { checkGap, domainOf, kindOf, roomFor } from "./domain.mjs";
-import { entriesOf, oneOf, printable } from "./entries.mjs";
+import { checkTitle, entriesOf, oneOf, printable } from "./entries.mjs";
 import { SchemeError } from "./errors.mjs";
 import { TABLES } from "./keys.mjs";
 import { checkLabels, labelOf } from "./labels.mjs";
@@ -148,6 +148,7 @@ async function makeAttribute(name, table, tables) {
   const [stated, client, column = name] = ["epsilon", "client", "column"].map((key) => entries.get(key));
   const promise = promiseOf(stated);
   printable("column", column);
+  if (table.has("title")) checkTitle("title", table.get("title"));
   const domain = domainOf(entries, new Set(table.keys()));
   domain.sides?.forEach((side, i) => Object.assign(side, { name: `${name}.${side.column}`, key: `${name}-${i + 1}` }));
   if (!(client instanceof Map)) throw new SchemeError("client must be a table of the mechanism's integers");
@@ -173,6 +174,7 @@ async function makeAttribute(name, table, tables) {
     name,
     type,
     column,
+    title: entries.get("title"),
     mechanismName: kind,
     stated,
     epsilon: epsilonOf(stated),
