@@ -18,7 +18,7 @@ Modules:
     round_summary: summary printed after a round
     rounds: commands of rounds: run, collect, estimate, backfill, cleanup, forget
     schemes: commands on schemes: scheme, plan, audit
-    studies: commands of studies, in a checkout only: reproduce, benchmark
+    studies/: commands of studies, in a checkout only: reproduce, benchmark
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ from dpcore.cli.queries import export, publish, query, show
 from dpcore.cli.reports import check, key, privatize, receive, serve
 from dpcore.cli.rounds import backfill, cleanup, collect, estimate, forget, run
 from dpcore.cli.schemes import audit, plan, scheme
-from dpcore.cli.studies import Studies, reproduce
 from dpcore.errors import DPCoreError
 from dpcore.rounds.defaults import PROJECT, keep_to_one_thread
 
@@ -107,6 +106,8 @@ for _command in _COMMANDS:
 app.command(context_settings={"allow_interspersed_args": False})(conformance)  # options after COMMAND are the program's
 
 if find_spec("dpcore.laboratory"):  # in a checkout only
+    from dpcore.cli.studies import Studies, reproduce
+
     benchmarks_app = typer.Typer(
         cls=Studies, help="Measure ldpflow and compare it with its peers.", no_args_is_help=True, rich_markup_mode=None
     )

@@ -167,7 +167,9 @@ def test_the_wheel_has_every_package_and_what_is_shipped(root: Path) -> None:
     told = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
     there = {".".join(path.parent.relative_to(root).parts) for path in (root / "dpcore").rglob("__init__.py")}
     there |= {".".join(path.parent.relative_to(root).parts) for path in (root / "flows").rglob("__init__.py")}
-    product = {name for name in there if not name.startswith(("dpcore.laboratory", "flows.studies"))}
+    product = {
+        name for name in there if not name.startswith(("dpcore.laboratory", "dpcore.cli.studies", "flows.studies"))
+    }
     product = {re.sub("^flows", "ldpflow_flows", name) for name in product}
     assert sorted(told["packages"]) == sorted({*product, "ldpflow_project"})
     patterns = told["package-data"]["ldpflow_project"]
