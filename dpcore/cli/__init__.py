@@ -9,6 +9,7 @@ Modules:
     conformance: commands for clients in other languages: vectors, conformance
     dry_run: `ldpflow dry-run`: repeated simulated rounds of a scheme
     follow_up: `ldpflow scheme --from`: the scheme of a second round
+    scheme_summary: what `ldpflow scheme` prints of a scheme
     odds: odds of reports, printed
     options: options that several commands share
     printing: tables and progress in the terminal
@@ -149,3 +150,16 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         print(_INTERRUPTED_MESSAGE, file=sys.stderr)
         sys.exit(_INTERRUPTED)
+    finally:
+        _flush()
+
+
+def _flush() -> None:
+    """Write what is left to standard output; a reader that has closed the pipe, such as `head`, is no error."""
+    out = sys.__stdout__  # typer may have put another in place of sys.stdout
+    try:
+        if out is not None:
+            out.flush()
+    except BrokenPipeError:
+        assert out is not None
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())  # Python flushes again when it ends

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +11,7 @@ import typer
 from dpcore.cli.follow_up import follow
 from dpcore.cli.odds import show_odds, show_odds_plan
 from dpcore.cli.options import DataOption, LanguageOption, SchemeArgument, WarehouseOption, file_of
-from dpcore.cli.printing import domain_text, new_table, progress, relative, show
+from dpcore.cli.printing import new_table, progress, relative, show
 from dpcore.rounds.defaults import DEFAULT_DATA, today
 
 if TYPE_CHECKING:
@@ -39,6 +38,10 @@ def scheme(
     ] = "",
     language: LanguageOption = "en",
     rounds: Annotated[int, typer.Option(min=1, help="Also print the odds after so many rounds.")] = 1,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", help="Also print certified losses, central epsilons and why mechanisms were chosen."),
+    ] = False,
     from_: Annotated[
         str | None,
         typer.Option(
@@ -57,7 +60,7 @@ def scheme(
     warehouse: WarehouseOption = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
-    """Validate a scheme; print its digest, the certified loss of each attribute and of a client; write the client bundle.
+    """Validate a scheme; print its attributes, its digest and a client's epsilon; write the client bundle.
 
     The client bundle is the canonical scheme with the integer tables that clients in any language need.
     For two schemes, print the differences, and whether rounds under both can be pooled.
@@ -78,14 +81,11 @@ def scheme(
         return
     if aim or out is not None:
         raise typer.BadParameter("--aim and --out need --from ROUND")
-    from dpcore.audit import publication
+    from dpcore.cli.scheme_summary import summarize
     from dpcore.estimation.requirements import check_estimates
-    from dpcore.privacy.shuffling.central_epsilon import upward
-    from dpcore.protocol.domain.label import in_words
-    from dpcore.protocol.odds import scheme_odds, unbounded
+    from dpcore.protocol.odds import scheme_odds
     from dpcore.protocol.odds_text import LEVELS, tell, texts_of
     from dpcore.protocol.scheme import Scheme
-    from dpcore.wire import write_bundle
 
     if odds not in ("", *LEVELS):
         raise typer.BadParameter(f"odds must be {' or '.join(LEVELS)}, got {odds!r}")
@@ -100,65 +100,8 @@ def scheme(
         if canonical:
             print(parsed.canonical, end="")
             continue
-        columns = ("attribute", "asks", "mechanism", "epsilon", "certified loss", "by shuffling")
-        table = new_table(f"{parsed.name}  {parsed.digest[:16]}", *columns)
-        published = publication.planned(parsed)
-        for name, attribute in parsed.attributes.items():
-            certificate = attribute.mechanism.certificate()
-            mark = "<=" if certificate.holds else ">"
-            promise = "e^epsilon" if certificate.kind == "ratio" else "epsilon"
-            bound = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"
-            bound = bound if attribute.budget.is_finite else "none: no limit"
-            figure = published.attributes.get(name)
-            central = "no figure" if figure is None else upward(figure.epsilon)
-            table.add_row(name, domain_text(attribute), attribute.mechanism.name, attribute.budget.text, bound, central)
-        for name, label in parsed.labels.items():
-            table.add_row(name, domain_text(label), "none: public", "-", "none", "none")
-        show(table)
-        for remark in _remarks(files[0], parsed):
-            print(remark)
-        total = (
-            "the sum over attributes"
-            if parsed.reporting == "all"
-            else "the largest loss of a unit; a client reports one unit"
-        )
-        print(f"digest  {parsed.digest}")
-        for line in unbounded(parsed):
-            print(line)
-        if parsed.is_asked:
-            bundle = write_bundle(data / "bundles" / parsed.digest[:16], parsed).parent
-            print(f"bundle  {relative(str(bundle))}")
-        else:
-            print("bundle  none: reports of stated channels come from elsewhere; convert them with `ldpflow receive`")
-        delta = f", delta = {float(parsed.delta):g}" if parsed.delta else ""
-        spent = f"{parsed.epsilon:.4f}{delta}" if parsed.budget.is_finite else "infinity"
-        exact = "" if parsed.budget.text == f"{parsed.epsilon:g}" else f"{parsed.budget.text}; "
-        print(f"each client: local epsilon {spent} per round ({exact}{total})")
-        print(published.words)
-        if parsed.labels:
-            sizes = {name: len(label.categories) for name, label in parsed.labels.items()}
-            print(f"public, not covered by epsilon: {in_words(sizes)}")
+        summarize(parsed, files[0], data / "bundles", verbose=verbose)
         show_odds(tell(scheme_odds(parsed, rounds), texts), odds)
-
-
-def _remarks(file: Path, scheme: Scheme) -> list[str]:
-    """Return remarks: the reason for each automatically chosen mechanism, and attributes without the scheme's functionals."""
-    from dpcore.protocol.syntax.attribute_types import expanded
-    from dpcore.protocol.syntax.keys import reason
-
-    document = tomllib.loads(file.read_text(encoding="utf-8"))
-    remarks = []
-    for name, attribute in scheme.attributes.items():
-        table = expanded(f"attributes.{name}", document["attributes"][name])
-        if explanation := reason(table):
-            remarks.append(f"{name}: {attribute.mechanism.name}, {explanation}")
-        has_values = not attribute.is_numeric and attribute.values is not None
-        if has_values and "functionals" not in table and set(document.get("functionals", ())) - {"mean"}:
-            remarks.append(
-                f"{name}: only its mean is estimated, because the scheme's functionals are for numeric attributes; list others "
-                f"under [attributes.{name}]"
-            )
-    return remarks
 
 
 def _show_revision(before: Scheme, after: Scheme) -> None:

@@ -46,7 +46,7 @@ QUICK_COMMANDS = {  # beside what `import dpcore.cli` loads
 QUICK_NUMPY = {  # beside numpy, a tenth of a second
     "report canonical.toml": "",
     "report filters.toml": "pywt",
-    "ldpflow scheme pets.toml": f"typer rich {READS} dpcore.audit scipy.special",
+    "ldpflow scheme pets.toml": f"typer rich {READS}",
     "ldpflow scheme --json-schema": "typer dpcore.functionals",
     "ldpflow check names.toml names.parquet": f"typer rich pyarrow {READS}",
     "ldpflow privatize names.toml names.parquet names": f"typer rich pyarrow {READS}",  # pandas costs half a second

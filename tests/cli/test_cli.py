@@ -6,6 +6,7 @@ import contextlib
 import errno
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -193,7 +194,10 @@ def test_scheme_says_which_mechanism_was_taken_and_why(tmp_path: Path) -> None:
     number = '[attributes.{}]\ntype = "numeric"\nlower = 0\nupper = 1\nepsilon = 1\n{}\n'
     asked = number.format("x", "") + number.format("y", "degree = 1") + number.format("z", 'mechanism = "dyadic_wave"')
     (tmp_path / "s.toml").write_text(f'name = "s"\n{asked}', encoding="utf-8")
-    said = ldpflow("scheme", "s.toml", at=tmp_path).stdout
+    assert "the default" not in ldpflow("scheme", "s.toml", at=tmp_path).stdout
+    said = ldpflow("scheme", "s.toml", "--verbose", at=tmp_path).stdout
+    assert "ratio 2.718277 <= e^epsilon" in said
+    assert "by shuffling, if " in said
     assert "x: dyadic_wave, the default, with the lowest error\n" in said
     assert "y: wavelet_laplace, the first mechanism with degree\n" in said
     assert "z: " not in said
@@ -440,3 +444,17 @@ def one_line(done: Done, parts: list[str]) -> None:
     assert done.stderr.count("\n") == 1, done.stderr
     for part in parts:
         assert part in done.stderr
+
+
+def test_a_reader_that_closes_the_pipe_early_is_no_error() -> None:
+    """As `head` does; what is printed last is written when the program ends."""
+    code = "from dpcore import cli; cli.app = lambda *_, **__: print('a line'); cli.main([])"
+    own = {**os.environ, "PYTHONUNBUFFERED": ""}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=own
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
