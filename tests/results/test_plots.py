@@ -24,6 +24,7 @@ from dpcore.results.plots import (
 )
 from dpcore.results.plots.distribution import CURVE
 from dpcore.results.plots.picture_kind import everyone, with_simultaneous_bands
+from dpcore.results.plots.trend import SMOOTHED
 from dpcore.results.plots.truth import beside_truth
 from dpcore.results.warehouse.views import RESULTS
 
@@ -297,7 +298,9 @@ def test_every_kind_of_picture_is_of_a_tables_rows_under_names_of_its_own():
     assert len({(kind.table, kind.name) for kind in PICTURES}) == len(PICTURES)
     for kind in PICTURES:
         assert kind.table in RESULTS
-        assert ("{part}" in kind.name) == (kind.parts not in (everyone, with_simultaneous_bands, CURVE.parts))
+        assert ("{part}" in kind.name) == (
+            kind.parts not in (everyone, with_simultaneous_bands, CURVE.parts, SMOOTHED.parts)
+        )
         assert "{attribute}" in kind.name
         assert bool(kind.shows) >= bool(kind.query)
         assert not kind.query or (files("dpcore.results.pages") / "queries" / f"{kind.query}.sql").is_file()

@@ -118,6 +118,10 @@ class Section:
         return [*self.frequencies, *self.numbers, *alternatives, *self.groups]
 
     @property
+    def is_smoothed(self) -> bool:
+        return any(trend.points for trend in self.trends.values())
+
+    @property
     def has_truth(self) -> bool:
         return any(line.truth for line in self.lines)
 

@@ -18,9 +18,13 @@ Number = tuple[str, str]  # the functional and the group in words
 
 @dataclass(frozen=True)
 class Trend:
-    """A statistic over rounds: its band and curve as SVG paths, the dot of this round, and a description."""
+    """A statistic over rounds: its points, band and curve as SVG paths, the dot of this round, and a description.
+
+    If it is smoothed, band and curve are those of the smoothed values, and the estimates are points; else there are no points.
+    """
 
     rounds: int
+    points: str
     band: str
     curve: str
     dot: tuple[float, float] | None
@@ -30,7 +34,8 @@ class Trend:
 def trends(rows: pd.DataFrame, unit: str) -> tuple[int, dict[Number, Trend]]:
     """Return the number of rounds and the trend of every statistic with an estimate in at least two rounds.
 
-    rows: round, given, functional, estimate, low and high, sorted by round; null if the estimate is not available.
+    rows: round, given, functional, estimate, low, high, smoothed and its limits, sorted by round; null if there
+    is none.
     """
     rounds = list(dict.fromkeys(rows["round"]))
     trend_of: dict[Number, Trend] = {}
@@ -44,7 +49,9 @@ def trends(rows: pd.DataFrame, unit: str) -> tuple[int, dict[Number, Trend]]:
 
 def _trend(rows: list[dict[str, Any] | None], functional: str, unit: str) -> Trend:
     there = [row for row in rows if row is not None]
-    ends = [row[name] for row in there for name in ("low", "estimate", "high") if row[name] is not None]
+    is_smoothed = all(row.get("smoothed") is not None for row in there)
+    low, middle, high = ("smoothed_low", "smoothed", "smoothed_high") if is_smoothed else ("low", "estimate", "high")
+    ends = [row[name] for row in there for name in (low, "estimate", high) if row[name] is not None]
     least, extent = min(ends), max(ends) - min(ends)
 
     def x(place: int) -> float:
@@ -54,18 +61,20 @@ def _trend(rows: list[dict[str, Any] | None], functional: str, unit: str) -> Tre
         share = (value - least) / extent if extent > 0 else 0.5
         return round(HEIGHT - _MARGIN - (HEIGHT - 2 * _MARGIN) * share, 1)
 
-    band, curve = [], []
+    points, band, curve = [], [], []
     for is_there, run in groupby(enumerate(rows), lambda pair: pair[1] is not None):
         if is_there:
-            points = [(x(place), row) for place, row in run if row is not None]
-            curve.append(_path([(at, y(row["estimate"])) for at, row in points]))
-            bounded = [(at, row) for at, row in points if row["low"] is not None and row["high"] is not None]
+            part = [(x(place), row) for place, row in run if row is not None]
+            curve.append(_path([(at, y(row[middle])) for at, row in part]))
+            points += [_path([(at, y(row["estimate"]))]) for at, row in part if is_smoothed]
+            bounded = [(at, row) for at, row in part if row[low] is not None and row[high] is not None]
             if bounded:
-                outline = [(at, y(row["high"])) for at, row in bounded]
-                outline += [(at, y(row["low"])) for at, row in reversed(bounded)]
+                outline = [(at, y(row[high])) for at, row in bounded]
+                outline += [(at, y(row[low])) for at, row in reversed(bounded)]
                 band.append(_path(outline) + "z")
     dot = None if rows[-1] is None else (x(len(rows) - 1), y(rows[-1]["estimate"]))
-    return Trend(len(there), "".join(band), "".join(curve), dot, "; ".join(_words(there, functional, unit)))
+    description = "; ".join(_words(there, functional, unit))
+    return Trend(len(there), "".join(points), "".join(band), "".join(curve), dot, description)
 
 
 def _path(points: list[tuple[float, float]]) -> str:
@@ -79,11 +88,13 @@ def _words(rows: list[dict[str, Any]], functional: str, unit: str) -> Iterator[s
     has_interval = last["low"] is not None and last["high"] is not None
     spread = wording.factor * (last["high"] - last["low"]) if has_interval else float("nan")
 
-    def text(row: dict[str, Any]) -> str:
-        return f"{rounded(wording.factor * row['estimate'], spread)} {wording.unit}".strip() + f" in {row['round']}"
+    def text(row: dict[str, Any], column: str = "estimate") -> str:
+        return f"{rounded(wording.factor * row[column], spread)} {wording.unit}".strip() + f" in {row['round']}"
 
     yield f"{len(rows)} rounds: first {text(rows[0])}"
     by_size = sorted(rows, key=lambda row: float(row["estimate"]))
     yield f"minimum {text(by_size[0])}"
     yield f"maximum {text(by_size[-1])}"
     yield f"last {text(last)}"
+    if last.get("smoothed") is not None:
+        yield f"smoothed {text(last, 'smoothed')}"

@@ -15,6 +15,7 @@ Modules:
     joint: pictures of two attributes
     picture_kind: what a kind of picture is
     style: the style of all pictures
+    trend: numbers over rounds, smoothed
     truth: true values of simulated respondents, and the picture of dry runs
 """
 
@@ -29,6 +30,7 @@ from dpcore.results.plots.functional import plot_functional
 from dpcore.results.plots.inline import inline, narrow, places
 from dpcore.results.plots.joint import pair_pictures, plot_along, plot_joint
 from dpcore.results.plots.style import height_for, new_axes, new_panels, png, svg
+from dpcore.results.plots.trend import plot_trend
 
 __all__ = [
     "PICTURES",
@@ -52,6 +54,7 @@ __all__ = [
     "plot_groups",
     "plot_joint",
     "plot_law",
+    "plot_trend",
     "png",
     "svg",
 ]

@@ -24,6 +24,7 @@ from dpcore.results.text.phrases import is_share, records
 LEAST = 3  # rounds of a trend
 NAMED = 3  # shifts that the detail of a check lists
 _SERIES = ["attribute", "given", "functional"]
+_EPOCH = date(1970, 1, 1).toordinal()
 _PROPORTIONS = ("frequency(", "cdf(", "probability(", "atom(")
 
 
@@ -71,7 +72,7 @@ def _until(tables: dict[str, pd.DataFrame], rounds: Sequence[str]) -> Iterator[t
     Series that have estimates in the same rounds are smoothed together.
     """
     there = tables["estimate"][list(rounds)].notna().to_numpy()
-    days, are_dates = _days(rounds)
+    days, are_dates = days_of(rounds)
     for pattern in np.unique(there[there[:, -1] & (there.sum(axis=1) >= LEAST)], axis=0):
         rows = np.flatnonzero((there == pattern).all(axis=1))
         own = {name: table.iloc[rows, np.flatnonzero(pattern)] for name, table in tables.items()}
@@ -109,10 +110,10 @@ def _until(tables: dict[str, pd.DataFrame], rounds: Sequence[str]) -> Iterator[t
         )
 
 
-def _days(rounds: Sequence[str]) -> tuple[np.ndarray, bool]:
-    """The days of rounds that are named by dates, in order; else their places.  Whether they are days."""
+def days_of(rounds: Sequence[str]) -> tuple[np.ndarray, bool]:
+    """Return the days since 1970 of rounds that are named by dates, in order, else their places; and whether they are days."""
     try:
-        days = np.array([date.fromisoformat(name).toordinal() for name in rounds])
+        days = np.array([date.fromisoformat(name).toordinal() - _EPOCH for name in rounds])
     except ValueError:
         return np.arange(len(rounds)), False
     return (days, True) if np.all(np.diff(days) > 0) else (np.arange(len(rounds)), False)

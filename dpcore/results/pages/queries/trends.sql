@@ -1,6 +1,6 @@
--- one row per round, group and functional of the attribute: the estimate and its interval, in at most 30 rounds up to this one
-select "round", given, number as functional, estimate, low, high
-from latest_estimates
+-- one row per round, group and functional of the attribute: the estimate, the smoothed value and the forecast, in at most 30 rounds up to this one
+select attribute, "round", given, number as functional, estimate, low, high, smoothed, smoothed_low, smoothed_high, forecast, forecast_low, forecast_high
+from trends
 where attribute = $attribute
     and estimator not in ('bias_aware', 'distribution_free') -- which are of the same numbers
     and run_id in (
