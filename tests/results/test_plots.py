@@ -23,8 +23,8 @@ from dpcore.results.plots import (
     svg,
 )
 from dpcore.results.plots.distribution import CURVE
+from dpcore.results.plots.functional import SMOOTHED
 from dpcore.results.plots.picture_kind import everyone, with_simultaneous_bands
-from dpcore.results.plots.trend import SMOOTHED
 from dpcore.results.plots.truth import beside_truth
 from dpcore.results.warehouse.views import RESULTS
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpcore.results.plots import density, distribution, frequency, functional, style, trend
+from dpcore.results.plots import density, distribution, frequency, functional, style
 from dpcore.results.plots.differences import difference_figures
 from dpcore.results.plots.picture_kind import Kind
 from dpcore.results.plots.truth import beside_truth
@@ -20,7 +20,7 @@ PICTURES: tuple[Kind, ...] = (
     frequency.GROUPS,
     functional.NUMBERS,
     functional.GROUPS,
-    trend.SMOOTHED,
+    functional.SMOOTHED,
 )
 
 
