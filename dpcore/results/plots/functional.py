@@ -23,7 +23,7 @@ from dpcore.results.tables.trend_rows import days_of
 from dpcore.results.text.phrases import in_words, is_share, phrase, rank, read, records
 
 _EDGE = 3.0  # half-widths; points further out are arrows at the edge
-_PANELS = 4  # numbers over rounds in one picture
+_PANELS = 2  # numbers over rounds in one picture
 _NAME_WIDTH = 30  # characters of a functional's name on one line
 
 
