@@ -14,7 +14,8 @@ os.chdir(next(folder for folder in (Path.cwd(), *Path.cwd().parents) if (folder 
 # %% [markdown]
 # ## Create a project
 #
-# A project is a small folder that you keep in your own repository.
+# A project is a small folder that you keep in your own repository. Every block of commands below starts in the folder of the
+# tutorial, so most begin with `cd clinic`.
 
 # %% language="bash"
 # ldpflow init clinic
@@ -33,6 +34,10 @@ settings = Path("clinic/ldpflow.toml")
 settings.write_text(settings.read_text().replace("80" + "80", os.environ.get("COLLECTOR_PORT", "80" + "80")))
 
 # %% [markdown]
+# `schedule` is in the time zone `time_zone`. A round's name is the UTC date at which it starts: a round at 00:30 in Berlin has
+# the name of the previous day. `seal_after = 5` is short for the tutorial. In production use 60 or more: a report then waits
+# for more others, which hides the order of arrival better.
+#
 # ## Start it
 #
 # Use a separate terminal. The command starts a Prefect server, a worker, the collector, and the schedule; Ctrl-C stops them.
@@ -58,7 +63,8 @@ while b"takes reports" not in (said := subprocess.run(["ldpflow", "status"], cwd
 # ldpflow status || true
 
 # %% [markdown]
-# A line that reports a problem begins with `!`, and the exit status is then 1. This is all a watchdog needs.
+# A line that reports a problem begins with `!`, and the exit status is then 1. A watchdog checks this status: leave `|| true`
+# out there, since it hides the status.
 #
 # ## Send reports
 #
@@ -71,7 +77,8 @@ while b"takes reports" not in (said := subprocess.run(["ldpflow", "status"], cwd
 # %% [markdown]
 # ## The night
 #
-# The daily round runs at 02:15 UTC. You can also start it now:
+# The daily round runs at 02:15 UTC. It counts all sealed reports that no other round has counted, except reports that were
+# sent for a later round. You can also start it now:
 
 # %% language="bash"
 # cd clinic
@@ -80,8 +87,8 @@ while b"takes reports" not in (said := subprocess.run(["ldpflow", "status"], cwd
 # tail -1 watched.txt
 
 # %% [markdown]
-# Its pages, logs and plots are in the browser, at <http://127.0.0.1:4200>. The browser asks once for a key;
-# `ldpflow up --key` prints it. The estimates are in the project's own warehouse:
+# Its pages, logs and plots are in the browser, at <http://127.0.0.1:4200>. The browser asks once for a key. `ldpflow up --key`
+# only prints this key and starts nothing. The estimates are in the project's own warehouse:
 
 # %% language="bash"
 # cd clinic
@@ -94,13 +101,18 @@ while b"takes reports" not in (said := subprocess.run(["ldpflow", "status"], cwd
 # %% [markdown]
 # ## A server of your own
 #
-# If your team has a Prefect server, `ldpflow deploy` adds the same schedules to it. Settings that somebody made there stay.
+# If your team has a Prefect server, `ldpflow deploy` adds the same schedules to it. Settings that your team changed on that
+# server stay, unless `ldpflow.toml` has changed since. Replace the address below by that of the server. Here it is the server
+# that `ldpflow up` has started, which has these schedules already: all lines say `unchanged`.
 
 # %% language="bash"
 # cd clinic
 # PREFECT_API_URL=http://127.0.0.1:4200/api ldpflow deploy
 
 # %% [markdown]
+# A worker in the project's folder executes the rounds. `ldpflow up` starts one for its own server; for another server, start
+# `prefect worker start --pool ldpflow-pool` with the same `PREFECT_API_URL`.
+#
 # [One page](../../project/RUNNING.md) describes systemd, containers and object stores. Stop `ldpflow up` with Ctrl-C.
 #
 # Next: [decide epsilon and defend it](6_decide_epsilon.md).
