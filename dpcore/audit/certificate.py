@@ -128,7 +128,7 @@ def averaged(averaging: Averaging) -> str:
         f"{100 * share:.1f} %" for share in (averaging.right[0], averaging.right[-1], averaging.fresh[-1])
     )
     return (
-        f"of {averaging.people} respondents, {first} are guessed correctly after one round and {last} after "
+        f"of the guesses on {averaging.people} respondents, {first} are correct after one round and {last} after "
         f"{len(averaging.right)} rounds (with fresh noise: {fresh}); {averaging.changed} respondents "
         "changed an answer although their value was the same"
     )
@@ -255,7 +255,7 @@ def _section(attribute: AttributeAudit) -> str:
     lines = [
         *together,
         f"- enumerated: {finding.how}",
-        f"- attained: {finding.worst}",
+        f"- largest loss: {finding.worst}",
         *([f"- sensitivity of each table, lattice units: {sensitivity}"] if sensitivity else []),
         *(f"- DOUBT: {doubt}" for doubt in finding.doubts),
         *(

@@ -68,9 +68,12 @@ class CentralGuarantee:
     def words(self) -> str:
         """The figure of the whole with its conditions, a sentence without its full stop."""
         if self.whole is None:
-            return "publishing only aggregates: no less than the local epsilon, because " + "; ".join(self.refusals)
+            return "against readers of published results only: no less than the local epsilon, because " + "; ".join(
+                self.refusals
+            )
         return (
-            f"publishing only aggregates: (epsilon {upward(self.whole.epsilon)}, delta {self.whole.delta:g}) by shuffling, if "
+            f"against readers of published results only: (epsilon {upward(self.whole.epsilon)}, delta {self.whole.delta:g}) by "
+            f"shuffling, if "
             f"{self.reports:,} clients report{self.group} {CONDITION}"
         )
 

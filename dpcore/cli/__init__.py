@@ -45,7 +45,7 @@ from dpcore.rounds.defaults import PROJECT, keep_to_one_thread
 
 app = typer.Typer(
     name="ldpflow",
-    help="Collect data nobody is allowed to see: local differential privacy, from client reports to DuckDB tables.",
+    help="Collect statistics without seeing anybody's answers: local differential privacy, from reports to DuckDB tables.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

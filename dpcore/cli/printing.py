@@ -22,7 +22,7 @@ def new_table(title: str, *columns: str) -> Table:
 
     table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", show_edge=False)
     for column in columns:
-        right = column in ("estimate", "change", "true value", "epsilon") or column.endswith("interval")
+        right = column in ("estimate", "change", "difference", "true value", "epsilon") or column.endswith("interval")
         table.add_column(column, justify="right" if right else "left", overflow="fold")
     return table
 

@@ -100,8 +100,8 @@ def _estimates(title: str, sections: list[Section]) -> list[str]:
 
 def _together(pairs: list[Relation]) -> list[str]:
     """Return one line per pair of attributes and per regression: the first statistic with its interval, or the tests."""
-    width = max((len(pair.title) for pair in pairs), default=0)
-    return ["", *(f"{pair.title:<{width}}  {pair.headline}" for pair in pairs)] if pairs else []
+    width = 1 + max((len(pair.title) for pair in pairs), default=0)
+    return ["", *(f"{pair.title + ':':<{width}}  {pair.headline}" for pair in pairs)] if pairs else []
 
 
 def _differences(
@@ -112,9 +112,9 @@ def _differences(
     for line in differences:
         name, previous = ("" if line.attribute == previous else line.attribute), line.attribute
         rows.append([name, line.quantity, line.group, line.value, line.interval, line.verdict])
-    columns = ["attribute", "quantity", "group", "change", "interval", verdict]
+    columns = ["attribute", "quantity", "group", "change" if verdict == "moved" else "difference", "interval", verdict]
     lines = ["", _table(title, columns, rows), *remarks] if rows else []
-    return [*lines, f"{title}: {left_out} more in the table `comparisons`"] if left_out else lines
+    return [*lines, f"{title}: {left_out} more, not significant, are in the table `comparisons`"] if left_out else lines
 
 
 def _table(title: str, columns: list[str], rows: list[list[str]], *, has_sections: bool = False) -> str:

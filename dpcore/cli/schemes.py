@@ -223,9 +223,7 @@ def _show_plan(plan: Plan) -> None:
     table = new_table(title, "", "", "")
     table.min_width = len(title)  # keeps the title on one line
     for name, value in rows.items():
-        table.add_row(
-            name, value, {plan.missing: "found"}.get(name, "within the request" if name == "error" else "given")
-        )
+        table.add_row(name, value, {plan.missing: "found"}.get(name, "as requested" if name == "error" else "given"))
     show(table)
     choices = new_table("mechanisms for this number of clients and epsilon", "mechanism", "error", "ratio to best", "")
     for choice in plan.choices:
@@ -240,7 +238,7 @@ def _show_plan(plan: Plan) -> None:
         print(f"choose {plan.best.mechanism}")
     else:
         needed = f"{plan.needed:,} clients" if isinstance(plan.needed, int) else f"epsilon = {plan.needed.text}"
-        print(f"choose {plan.best.mechanism}: {needed} would suffice")
+        print(f"with {plan.best.mechanism}, {needed} would suffice")
     if plan.may_be_silent:
         print(
             "planned without item nonresponse; if a share m does not answer, the error is 1 / (1 - m) times as large: 1.25 "
@@ -253,7 +251,9 @@ def _show_plan(plan: Plan) -> None:
         )
     if plan.limit is not None:
         least = number(plan.limit)
-        print(f"lower bound: without assumptions on the distribution, no mechanism has an error below {least};")
+        print(
+            f"lower bound: with these clients and epsilon, no mechanism has an error for every distribution below {least};"
+        )
         print(f"this plan's error is {plan.error / plan.limit:.2f} times that")
     if plan.of_curve is not None:
         mechanism = plan.forecast.mechanism
@@ -261,13 +261,13 @@ def _show_plan(plan: Plan) -> None:
             f"for densities near the uniform one, {mechanism}'s error is at most {plan.of_curve:.2f} times a lower bound for"
         )
         print("all mechanisms of this epsilon")
-    others = new_table("published epsilons", "who", "epsilon", "delta", "noise added")
+    others = new_table("for comparison: published epsilons", "who", "epsilon", "delta", "noise added")
     for other in PUBLISHED:
         span = f"{other.low:g}" if other.low == other.high else f"{other.low:g} to {other.high:g}"
         others.add_row(other.organization, span, f"up to {other.delta:g}" if other.delta else "0", other.trust)
-    others.add_row("this attribute", f"{float(plan.epsilon):g}", f"{float(plan.delta):g}", "local")
+    others.add_row("this plan: the attribute", f"{float(plan.epsilon):g}", f"{float(plan.delta):g}", "local")
     others.add_row(
-        "all attributes of a client per round", f"{float(plan.total):g}", f"{float(plan.total_delta):g}", "local"
+        "this plan: all attributes of a client", f"{float(plan.total):g}", f"{float(plan.total_delta):g}", "local"
     )
     show(others)
     print(plan.published.words)
@@ -315,7 +315,7 @@ def _show_audit(audit: SchemeAudit) -> None:
     from dpcore.audit import at_most, averaged
     from dpcore.protocol.domain.label import in_words
 
-    columns = ("attribute", "mechanism", "promised", "certified", "exact", "bound by attack", "holds")
+    columns = ("attribute", "mechanism", "promised", "certified", "exact", "at least, by attack", "holds")
     table = new_table(f"{audit.name}  {audit.digest[:16]}", *columns)
     for a in audit.attributes:
         finding = a.finding
@@ -324,7 +324,7 @@ def _show_audit(audit: SchemeAudit) -> None:
         table.add_row(a.name, a.mechanism, a.promised.text, *losses, shown, "yes" if a.holds else "NO")
     show(table)
     for a in audit.attributes:
-        print(f"{a.name}: {a.finding.how}; attained: {a.finding.worst}")
+        print(f"{a.name}: {a.finding.how}; largest loss: {a.finding.worst}")
     for pair in audit.pairs:
         print(pair.words)
     if audit.averaging is not None:

@@ -193,7 +193,7 @@ def _json_record(path: Path, number: int, line: str, columns: Sequence[str]) -> 
         )
     for column in columns:
         if column not in record:
-            raise InvalidRecord(f"{path} record {number} has no key {column!r} among its {len(record)}")
+            raise InvalidRecord(f"{path} record {number} has no key {column!r}; it has {len(record)} others")
         if isinstance(record[column], (list, dict)):
             raise InvalidRecord(f"column {column!r} of {path} must hold texts or numbers; record {number} does not")
     return [_text(record[column]) for column in columns]
@@ -325,7 +325,7 @@ def _check_columns(path: Path, columns: Sequence[str], present: Sequence[str], h
         if column not in present:
             spelt = [name for name in present if name.strip().lower() == column.lower()]
             hint = f"it has {spelt[0]!r}" if spelt else hint or "rename it, or say column = in the scheme"
-            raise InvalidRecord(f"{path} has no column {column!r} among its {len(present)}; {hint}")
+            raise InvalidRecord(f"{path} has no column {column!r} among its {len(present)} columns; {hint}")
 
 
 @contextmanager

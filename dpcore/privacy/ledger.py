@@ -81,7 +81,7 @@ class Ledger:
     (1, 0)
     >>> ledger.charge([Charge(attribute="income", cost=Budget.parse("0.75"))])
     Traceback (most recent call last):
-    dpcore.errors.BudgetExceeded: 0.75 more would go beyond the total of 1, with 0.75 already spent; nothing was drawn
+    dpcore.errors.BudgetExceeded: epsilon 0.75 more would go beyond the total of 1, with 0.75 already spent; nothing was drawn
     """
 
     total: Budget
@@ -107,8 +107,8 @@ class Ledger:
             if not fits:
                 spent = _sum(entries).text if entries else "nothing"
                 raise BudgetExceeded(
-                    f"{_sum(new).text} more would go beyond the total of {self.total.text}, with {spent} already spent; "
-                    "nothing was drawn"
+                    f"epsilon {_sum(new).text} more would go beyond the total of {self.total.text}, with {spent} already "
+                    "spent; nothing was drawn"
                 )
             before, more = _delta(entries), _delta(new)
             if before + more > self.delta:

@@ -315,5 +315,5 @@ def _refuse(bad: np.ndarray, first: int, problem: str, expected: str, positions:
     if bad.any():
         places = np.flatnonzero(bad) if positions is None else positions[bad]
         raise InvalidRecord(
-            f"{problem} at record {first + int(places[0]) + 1} ({len(places)} in all); expected {expected}"
+            f"{problem} at record {first + int(places[0]) + 1} ({len(places)} such in all); expected {expected}"
         )

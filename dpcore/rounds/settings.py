@@ -143,8 +143,8 @@ class ReportSource(Written):
     reports: Path | None = option(None, "Folder of collected reports (.parquet); each file counts once.")
     seed: int | None = option(
         None,
-        "Seed of simulated clients, for a trial. Default: derived from the round. With records: a dry run without privacy, for "
-        "the command only.",
+        "Seed of simulated clients, for a trial. Default: derived from the round. With records: a dry run, whose reports are "
+        "not private; flows refuse it.",
         least=0,
         most=2**63 - 1,
     )
@@ -166,11 +166,12 @@ class Rules(Declared):
     )
     after: str | None = option(
         None,
-        "Landed round from which `ldpflow scheme --from` made this scheme; estimates from both rounds together land as well.",
+        "Earlier round from which `ldpflow scheme --from` made this scheme; combined estimates of both rounds land as well.",
     )
     again: bool = option(
         False,
-        "Replace the current run of a landed round; its rows are kept. With reports, count also those that arrived since.",
+        "Run a landed round again: the new run becomes the current one, and the rows of the old run stay. With reports, "
+        "also count those that arrived since.",
     )
 
     def rules(self) -> dict[str, Any]:
@@ -182,7 +183,7 @@ class Rules(Declared):
 class Round(Rules, Where, ReportSource):
     """A complete round with simulated clients, a file of records, or collected reports."""
 
-    keep_reports: bool = option(False, "Keep the reports after landing.")
+    keep_reports: bool = option(False, "Keep the files of reports after landing; otherwise they are deleted.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -301,7 +301,8 @@ def _round(project: Project | None, due: Due | None) -> list[Line]:
     )
     if last.epsilon is not None:
         rounds = f"{last.rounds} round{'s' * (last.rounds != 1)}"
-        account = f"epsilon {last.epsilon:.4g} for a client that reported in every round ({rounds})"
+        clients = "simulated client" if last.is_simulated else "client"
+        account = f"epsilon {last.epsilon:.4g} for a {clients} that reported in every round ({rounds})"
         lines.append(Line("spent", account, numbers={"epsilon_spent": last.epsilon}))
     return lines
 

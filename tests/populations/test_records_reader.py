@@ -194,11 +194,11 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
     "missing column, csv": (lambda d: text(d / "a.csv", f"Income,{SECRET}\n1,2\n"), "a.csv has no column 'Place'"),
     "no header": (
         lambda d: text(d / "a.csv", f"{SECRET},1\n2,2\n"),
-        "no column 'Income' among its 2; the header was split at a comma; is it the first line, or say --delimiter",
+        "no column 'Income' among its 2 columns; the header was split at a comma; is it the first line, or say --delimiter",
     ),
     "other case": (
         lambda d: text(d / "a.csv", "income,Place\n1,2\n"),
-        "no column 'Income' among its 2; it has 'income'",
+        "no column 'Income' among its 2 columns; it has 'income'",
     ),
     "twice": (lambda d: text(d / "a.csv", "Income,Place,Place\n1,2,3\n"), "'Place' more than once"),
     "empty csv": (lambda d: text(d / "a.csv", ""), "is empty"),

@@ -190,7 +190,7 @@ def test_a_round_that_lands_again_with_other_reports_shows_no_label(tmp_path: Pa
 
 def test_margins_that_are_none_are_refused_before_anybody_is_asked(tmp_path: Path) -> None:
     for margins, message in (
-        ("region,total\n", "has no column 'label' among its 2"),
+        ("region,total\n", "has no column 'label' among its 2 columns"),
         ("label,category,total\nsex,f,many\nsex,m,3\n", "line 2: needs a label, a category and a number"),
         ("label,category,total\nsex,f,3\n", "lack m"),
         ("label,category,total\nage,old,3\n", "got 'age'; it has region, sex"),

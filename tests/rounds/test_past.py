@@ -127,7 +127,7 @@ def test_past_ledgers_are_charged_on(unpacked: Callable[[str], Path], name: str)
     one = FileStore(past / "one")
     ledger = Ledger(Budget.parse("2.5"), one)
     assert str(ledger.spent()) == str(Budget.parse("2"))
-    with pytest.raises(BudgetExceeded, match=r"1 more would go beyond the total of 2.5, with 2 already spent"):
+    with pytest.raises(BudgetExceeded, match=r"epsilon 1 more would go beyond the total of 2.5, with 2 already spent"):
         ledger.charge([Charge(attribute="mode", cost=Budget.parse("1"))])
     ledger.charge([Charge(attribute="mode", cost=Budget.parse("0.5"))])
     assert str(ledger.spent()) == str(Budget.parse("2.5"))

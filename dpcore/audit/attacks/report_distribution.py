@@ -64,9 +64,10 @@ class Faithfulness:
         """A sentence without its full stop."""
         passed = f"{self.tables} tests on the reports of {self.people:,} simulated respondents"
         if not self.strays:
-            return f"{passed} agree with the distribution of the integers"
+            return f"{passed} found no deviation from the certified probabilities"
         return (
-            f"{len(self.strays)} of {passed} reject the distribution of the integers, first: {self.strays[0].statistic}"
+            f"{len(self.strays)} of {passed} found a deviation from the certified probabilities, first: "
+            f"{self.strays[0].statistic}"
         )
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from dpcore.errors import SchemeError
 
 CONDITION = (
-    "and raw reports are deleted, carry no token and are not memoized; anyone who sees a report: the local epsilon"
+    "and raw reports are deleted, carry no token and are not memoized; against anyone who sees a report, only the local "
+    "epsilon protects"
 )
 CONDITION_OF_PAGE = (
     "if reports are deleted, carry no token and have fresh noise; for anyone who sees a report it is the ε above"

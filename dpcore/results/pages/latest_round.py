@@ -24,13 +24,14 @@ class Newest:
     """Summary of a round.
 
     flow_run_id: of the flow that landed it, None for a command.  failed: names of the failed checks.
-    epsilon: spent by a client who answered in every round.
+    epsilon: spent by a client who answered in every round, a simulated one where is_simulated.
     """
 
     run_id: str
     flow_run_id: str | None
     scheme: str
     round: str
+    is_simulated: bool
     landed_at: datetime
     accepted: int
     rejected: int

@@ -24,7 +24,8 @@ MISSING = "missing"  # the category of item nonresponse
 FEW_VALUES = 12  # support points up to which a discrete distribution is listed
 SHOWN = 30  # categories or differences in a table or picture; all of them land
 JUDGED = (  # note under a table of differences
-    "yes: significant at 99 % confidence, simultaneously over all rows; perhaps: significant by the row's own interval only"
+    "yes: significant at 99 % confidence for all rows together; perhaps: 0 is outside the row's own interval, as it is for 1 "
+    "row in 20 by chance"
 )
 _SHARE = "frequency("
 _CURVES: Mapping[str, float | str] = {"density": -1, "cdf": "%"}  # units of the values of curves

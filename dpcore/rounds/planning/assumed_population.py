@@ -15,7 +15,7 @@ class Assumed:
     Errors under local privacy depend little on the distribution, because the noise dominates.
     """
 
-    name: str = "assumed: .3 + .7 Beta(2, 4) over the bounds, categories equally common"
+    name: str = "assumed values: 30 % uniform and 70 % Beta(2, 4) over the bounds, categories equally common"
     weights: Mapping[str, float] = field(default_factory=lambda: {"all": 1.0})
 
     def cell_probabilities(

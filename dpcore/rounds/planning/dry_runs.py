@@ -92,7 +92,7 @@ def lines(scheme: Scheme, result: pd.DataFrame) -> list[dict[str, str]]:
                 "quantity": line.quantity,
                 "group": line.group,
                 "true value": line.value if row["truth"] == row["truth"] else "-",
-                "typical error": error,
+                "root mean squared error": error,
                 "interval length": length,
                 "covered": f"{row['covered']} of {row['intervals']}" if row["intervals"] else "-",
             }

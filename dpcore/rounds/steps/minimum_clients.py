@@ -24,7 +24,7 @@ def reason(run: Run) -> str:
     count = f"{n:,} clients" if not asked else f"{n:,} clients for {asked}"
     return (
         f"round {plan.round}: held back with {count}{_refusals(run)}, {plan.min_clients:,} are needed; nothing has landed and "
-        "the reports are kept: run it again with more, leave them to the next round, or set a smaller --min-clients"
+        "the reports are kept: run it again with more, let a later round count them, or set a smaller --min-clients"
     )
 
 

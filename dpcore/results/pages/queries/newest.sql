@@ -4,6 +4,7 @@ select
     flow_run_id,
     scheme,
     "round",
+    source = 'simulated' as is_simulated,
     finished_at as landed_at,
     accepted,
     rejected,
