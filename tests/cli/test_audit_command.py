@@ -102,7 +102,7 @@ def test_a_scheme_that_keeps_its_promises(pets: str, fresh: Path, tmp_path: Path
     assert shown.to_numpy().all()
     [again] = warehouse.query(tmp_path / "w.duckdb", "from checks where name = 'averaging'").to_dict("records")
     assert (again["passed"], again["observed"], again["threshold"]) == (True, 0, 0)
-    assert "of 20 respondents" in again["detail"]
+    assert "on 20 respondents" in again["detail"]
     assert "## What reports show" in page
     assert "![promised, proven and shown](c-pets.svg)" in page
     assert (tmp_path / "c-pets.svg").read_text(encoding="utf-8").startswith("<?xml")

@@ -145,8 +145,8 @@ def test_texts_that_lack_something_are_refused(tmp_path: Path, subtests: pytest.
     for old, new, says in [
         ('code = "en"', "", ": code is missing"),
         (
-            "two sets of answers is yours correctly at most {worst}",
-            "two sets of answers is yours correctly at most 73",
+            "your answers are one of two sets guesses the right set at most {worst}",
+            "your answers are one of two sets guesses the right set at most 73",
             ": sentence.all is",
         ),
         ("[paragraph]", "[paragraphs]", ": paragraph is"),

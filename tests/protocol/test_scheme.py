@@ -225,7 +225,7 @@ def test_values_outside_are_clipped_or_refused(small: Scheme, small_text: str) -
     inputs = small.attributes["height"].mechanism.inputs
     assert small.attributes["height"].encode([-1e9, 1e9, np.inf]).tolist() == [0, inputs - 1, inputs - 1]
     strict = Scheme.from_toml(small_text.replace('unit = "m"', 'outside = "refuse"'))
-    with pytest.raises(InvalidRecord, match=r"column 'height'.* at record 12 \(1 in all\)"):
+    with pytest.raises(InvalidRecord, match=r"column 'height'.* at record 12 \(1 such in all\)"):
         strict.attributes["height"].encode([1.0, 2.75, 1.0], first=10)
 
 
@@ -234,7 +234,7 @@ SECRET = "7.125"  # a value that must never be seen in a message
 
 def test_a_bad_record_names_column_and_position_and_never_the_value(small: Scheme, subtests: pytest.Subtests) -> None:
     for column, values, parts in [
-        ("height", [1.0, np.nan, np.nan], ["'height'", "record 2", "2 in all"]),
+        ("height", [1.0, np.nan, np.nan], ["'height'", "record 2", "2 such in all"]),
         ("height", [1.0, "tall" + SECRET, 1.0], ["'height'", "numbers"]),
         ("side", ["left", None, "right"], ["'side'", "no value", "record 2"]),
         ("side", ["left", "up" + SECRET, "right"], ["'side'", "categories", "record 2", "left, right"]),

@@ -140,7 +140,7 @@ def test_a_code_without_an_answer_is_refused_as_one_that_is_missing(subtests: py
             assert a.missing == "refuse"
             for column in ([1, 99], [1, "99.0"], [1, "no idea"], np.array([1.0, 99.0]), [1, None]):
                 with pytest.raises(
-                    InvalidRecord, match=r"has no value at record 2 \(1 in all\); expected a number in"
+                    InvalidRecord, match=r"has no value at record 2 \(1 such in all\); expected a number in"
                 ) as refused:
                     a.encode(column)
                 assert "99" not in str(refused.value)
