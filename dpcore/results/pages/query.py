@@ -1,4 +1,4 @@
-"""The SQL files of `queries/`, one query each; the first line describes a row of the result."""
+"""The queries of `queries.sql`, each after a line `-- name: NAME`; its first line describes a row of the result."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ class Query:
 
 def read_query(name: str, **values: str) -> Query:
     """Return a query with its $names replaced by literals, so that a page shows the SQL that was run."""
-    first, sql = _text(name).split("\n", 1)
+    first, sql = queries()[name].split("\n", 1)
     literals = {key: "'" + value.replace("'", "''") + "'" for key, value in values.items()}
     sql = re.sub(r"\$([a-z_]+)", lambda match: literals[match[1]], sql).strip()
     return Query(first.removeprefix("-- "), sql)
 
 
 @cache
-def _text(name: str) -> str:
-    return (files(__package__) / "queries" / f"{name}.sql").read_text(encoding="utf-8")
+def queries() -> dict[str, str]:
+    """Return the texts of the queries by name."""
+    _, *texts = (files(__package__) / "queries.sql").read_text(encoding="utf-8").split("-- name: ")
+    return dict(text.split("\n", 1) for text in texts)

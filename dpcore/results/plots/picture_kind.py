@@ -47,7 +47,7 @@ class Kind:
     name: of the file, a format of `attribute` and `part`.  parts: function from the rows to (part, rows) of each picture.
     shows: alternative text on pages, in the same format; '' if pages do not show it.
     most: number of groups or categories in one picture.
-    query: file of `pages/queries` with the rows for a page; '' for the table's own rows.
+    query: name in `pages/queries.sql` with the rows for a page; '' for the table's own rows.
     """
 
     table: str
