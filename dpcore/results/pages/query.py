@@ -9,6 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from dpcore.results.warehouse.views import named_statements
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -34,5 +36,4 @@ def read_query(name: str, **values: str) -> Query:
 @cache
 def queries() -> dict[str, str]:
     """Return the texts of the queries by name."""
-    _, *texts = (files(__package__) / "queries.sql").read_text(encoding="utf-8").split("-- name: ")
-    return dict(text.split("\n", 1) for text in texts)
+    return named_statements(files(__package__) / "queries.sql")

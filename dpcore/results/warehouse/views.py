@@ -12,6 +12,7 @@ import hashlib
 import re
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 import duckdb
 
@@ -69,7 +70,7 @@ def shipped_views() -> tuple[tuple[str, str], ...]:
 @cache
 def shipped_macros() -> tuple[tuple[str, str], ...]:
     """Return (name, SQL) of the table macros of this code, which may read views."""
-    return tuple(sorted(_files("macros").items()))
+    return tuple(named_statements(files(__package__) / "macros.sql").items())
 
 
 def create_views(connection: duckdb.DuckDBPyConnection) -> None:
@@ -102,6 +103,12 @@ def _table_comments() -> str:
 
 
 @cache
+def named_statements(file: Traversable) -> dict[str, str]:
+    """Return name -> SQL of a file in which each statement follows a line `-- name: NAME`."""
+    _, *texts = file.read_text(encoding="utf-8").split("-- name: ")
+    return dict(text.split("\n", 1) for text in texts)
+
+
 def _files(folder: str) -> dict[str, str]:
     entries = (files(__package__) / folder).iterdir()
     return {
