@@ -102,13 +102,14 @@ def _table_comments() -> str:
     return (files(__package__) / "comments.sql").read_text(encoding="utf-8")
 
 
-@cache
 def named_statements(file: Traversable) -> dict[str, str]:
     """Return name -> SQL of a file in which each statement follows a line `-- name: NAME`."""
     _, *texts = file.read_text(encoding="utf-8").split("-- name: ")
-    return dict(text.split("\n", 1) for text in texts)
+    named = (text.split("\n", 1) for text in texts)
+    return {name: sql.rstrip() + "\n" for name, sql in named}
 
 
+@cache
 def _files(folder: str) -> dict[str, str]:
     entries = (files(__package__) / folder).iterdir()
     return {
