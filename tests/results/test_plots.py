@@ -1,13 +1,13 @@
 """Pictures: what is drawn is what the rows say, labels carry units, and nothing global is touched."""
 
 import threading
-from importlib.resources import files
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 
+from dpcore.results.pages.query import queries
 from dpcore.results.plots import (
     PICTURES,
     attribute_pictures,
@@ -303,7 +303,7 @@ def test_every_kind_of_picture_is_of_a_tables_rows_under_names_of_its_own():
         )
         assert "{attribute}" in kind.name
         assert bool(kind.shows) >= bool(kind.query)
-        assert not kind.query or (files("dpcore.results.pages") / "queries" / f"{kind.query}.sql").is_file()
+        assert not kind.query or kind.query in queries()
         assert list(kind.parts(pd.DataFrame({"given": pd.Series(dtype=str)}))) == []
 
 
