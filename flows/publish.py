@@ -42,16 +42,17 @@ def show(run: Run) -> pages.Pieces:
             why = f". Refused: {refused}; the reasons are on the attributes' pages" if refused else ""
             create_table_artifact(rows, key=key(scheme, name), description=description + why)
     for name, page in (pieces.attributes | pieces.pairs).items():
-        description = f"{title}: {name}{_first(pieces.estimates, name)}"
+        heading = page.partition("\n")[0].removeprefix("# ")
+        description = f"{title}: {heading}{_first(pieces.estimates, heading)}"
         create_markdown_artifact(page, key=key(scheme, name), description=description)
     return pieces
 
 
-def _first(rows: Sequence[Mapping[str, str]], attribute: str) -> str:
-    """The first estimate of an attribute, such as its mean, for lists of artifacts; '' without one."""
+def _first(rows: Sequence[Mapping[str, str]], heading: str) -> str:
+    """The first estimate of the attribute with this heading, such as its mean, for lists of artifacts; '' without one."""
     for row in rows:
         cells = {name: cell.replace("<br>", " ") for name, cell in row.items()}
-        if cells.get("attribute") == attribute.replace("_", " ") and cells["interval"]:
+        if cells.get("attribute") == heading and cells["interval"]:
             return f"; {cells['quantity']} {cells['estimate']}, interval {cells['interval']}"
     return ""
 

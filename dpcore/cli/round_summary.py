@@ -27,9 +27,10 @@ def render(file: Path, run_id: str) -> str:
     """
     from dpcore.results import warehouse
     from dpcore.results.pages.content import numbers_of
+    from dpcore.results.pages.vocabulary import titles_of
     from dpcore.results.text.phrases import JUDGED
 
-    with warehouse.reader(file) as ask:
+    with warehouse.reader(file) as ask, titles_of(ask, run_id):
         content = numbers_of(ask, run_id)
         drawn = ask(f"select path from figures where run_id = '{run_id}'")["path"]
     row, total, sections = content["run"], content["total"], content["sections"]

@@ -174,7 +174,7 @@ def pieces(**given: Any) -> Pieces:
         "headline": "9 reports counted",
         "failed": [],
         "front": "# T",
-        "attributes": {"height": "## Height", "side": "## Side"},
+        "attributes": {"height": "# Height of body\n", "side": "# side\n"},
         "pairs": {},
         "estimates": [{"a": "1"}, {"a": "2"}],
         "changes": [],
@@ -221,11 +221,14 @@ def test_a_round_is_shown_in_tables_and_pages(
         *(
             {
                 "kind": "markdown",
-                "markdown": f"## {name.capitalize()}",
+                "markdown": f"# {heading}\n",
                 "key": f"consumer-expenditure-{name}",
-                "description": f"Round 2026-11-20: {name}{first}",
+                "description": f"Round 2026-11-20: {heading}{first}",
             }
-            for name, first in (("height", ""), ("side", "; share of left 41 %, interval 37 to 45"))
+            for name, heading, first in (
+                ("height", "Height of body", ""),
+                ("side", "side", "; share of left 41 %, interval 37 to 45"),
+            )
         ),
     ]
     shown.clear()

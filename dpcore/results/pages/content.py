@@ -34,6 +34,7 @@ from dpcore.results.text.phrases import (
     records,
     rounded,
     separated,
+    title_of,
     whose,
 )
 
@@ -158,7 +159,7 @@ def gather(ask: Ask, run_id: str) -> dict[str, Any]:
     (spent,) = records(ask(queries["spent"].sql))
     return content | {
         "exposed": [_exposed(row) for row in records(ask(queries["sensitivities"].sql))],
-        "labels": [in_words(row["label"]) for row in records(ask(queries["labels"].sql))],
+        "labels": [title_of(row["label"]) for row in records(ask(queries["labels"].sql))],
         "published": _published(content["run"]),
         "spent": spent,
         "rejects": records(ask(queries["rejects"].sql)),
@@ -219,7 +220,7 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
     estimators = sorted({name for rows in named_by for name in rows} - {*REPEATED})
     return Section(
         name=attribute,
-        title=in_words(attribute),
+        title=title_of(attribute),
         about=_about(row, estimators),
         remark=_remark(row, frequencies, numbers),
         stated=row["stated"],
@@ -246,7 +247,7 @@ def _section(ask: Ask, run_id: str, previous: dict[str, Any] | None, row: dict[s
 
 def _weighted(row: dict[str, Any]) -> str:
     """A sentence on weighted estimates: their population, assumption and design effect."""
-    by = " and ".join(in_words(label) for label in row["labels"].split(","))
+    by = " and ".join(title_of(label) for label in row["labels"].split(","))
     return (
         f"Weighted to the population totals of {by}. This assumes that respondents and nonrespondents within a category "
         f"of {by} have the same distribution. Effective sample size {row['effective_n']:,.0f} of {row['reports']:,} reports "
@@ -333,7 +334,7 @@ def _by_attribute(rows: list[dict[str, Any]], units: dict[str, str], numbers: se
 def _check(row: dict[str, Any]) -> dict[str, Any]:
     name, _, inside = row["name"].removesuffix(")").partition("(")
     functional, _, group = inside.partition(" | ")
-    subject = ", ".join(part for part in (in_words(functional), whose(group)) if part)
+    subject = ", ".join(part for part in (title_of(functional), whose(group)) if part)
     return {
         "name": f"{in_words(name)} of {subject}" if subject else in_words(name),
         "passed": row["passed"],
@@ -349,7 +350,7 @@ def _exposed(row: dict[str, Any]) -> dict[str, str]:
     wording = phrase(row["functional"], unit) if row["functional"] else phrase("frequency(any share)", unit)
     moved = wording.factor * row["moved"]
     return {
-        "attribute": in_words(row["attribute"]),
+        "attribute": title_of(row["attribute"]),
         "number": wording.text,
         "moved": rounded(moved, abs(moved)),
         "unit": wording.unit_of_difference,
@@ -364,7 +365,7 @@ def _short(value: float | None) -> str:
 def _promise(row: dict[str, Any]) -> dict[str, Any]:
     mechanism = row["mechanism"]
     return row | {
-        "title": in_words(row["attribute"]),
+        "title": title_of(row["attribute"]),
         "mechanism": name_of(mechanism),
         "leaves": what_leaves(mechanism),
         "is_asked": is_asked(mechanism),

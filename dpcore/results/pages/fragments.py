@@ -12,6 +12,7 @@ from dpcore.results.pages.cells import Row, Strong, fitted, table
 from dpcore.results.pages.content import Changes, Section, gather
 from dpcore.results.pages.relations import Relation
 from dpcore.results.pages.template import fill
+from dpcore.results.pages.vocabulary import titles_of
 from dpcore.results.text.phrases import Line
 
 _NAMES = ("attribute", "quantity", "group")  # text columns
@@ -43,9 +44,11 @@ class Pieces:
 
 def pieces(path: str | Path, run_id: str) -> Pieces:
     """Return the content of a landed run; raises WarehouseError if the warehouse cannot be read."""
-    with warehouse.reader(path) as ask:
-        content = gather(ask, run_id)
-    content["warehouse"] = str(path)
+    with warehouse.reader(path) as ask, titles_of(ask, run_id):
+        return _pieces(gather(ask, run_id) | {"warehouse": str(path)})
+
+
+def _pieces(content: dict[str, Any]) -> Pieces:
     run, sections, changes = content["run"], content["sections"], content["changes"]
     content["failed"] = [check for check in content["checks"] if not check["passed"]]
     return Pieces(

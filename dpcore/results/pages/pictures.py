@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpcore.functionals.group import Group
 from dpcore.results.pages.query import Ask, Query, read_query
-from dpcore.results.text.phrases import in_words, is_law, records, rounded, separated
+from dpcore.results.text.phrases import is_law, records, rounded, separated, title_of
 
 _MOST = 50  # rows of a curve's table; the SQL returns all points
 _REFERENCES = (("truth", "true value"), ("before", "previous round"))  # columns with other curves, and their titles
@@ -73,13 +73,13 @@ def pictures_of(
     """Yield the pictures of an attribute; rows that are not in `answers` are queried."""
     from dpcore.results import plots  # with matplotlib
 
-    title = in_words(named["attribute"])
+    title = title_of(named["attribute"])
     for kind in [kind for kind in plots.PICTURES if kind.shows]:
         query = read_query(kind.query or "rows", **named, table=kind.table)
         if query not in answers:
             answers[query] = ask(query.sql)
         for part, rows in kind.parts(answers[query]):
-            shows = kind.shows.format(attribute=title, part=in_words(part))
+            shows = kind.shows.format(attribute=title, part=title_of(part))
             has_before = "before" in rows and bool(rows["before"].notna().any())
             points = points_of(rows, unit, shown=kind.most)
             yield Picture(partial(kind.draw, rows, everyone, unit), shows, query, points, has_before)
@@ -100,14 +100,16 @@ def points_of(rows: pd.DataFrame, unit: str, *, shown: int) -> Points | None:
     grid = sorted(groups[0][1]["x"])
     at = grid[:: -(-len(grid) // _MOST)]
     width = float(_percent_width(rows))
-    percent, name = f"% per {separated(width)} {unit}".strip(), in_words(str(rows["attribute"].iloc[0]))
+    percent, name = f"% per {separated(width)} {unit}".strip(), title_of(str(rows["attribute"].iloc[0]))
     columns: dict[str, list[str]] = {f"{name} ({unit})" if unit else name: [separated(x) for x in at]}
     for key, group in groups:
         points = records(group.set_index("x").reindex(at))
         if (parsed := Group.parse(str(key))) is None:
             columns |= dict(_curve(points, 100 * width, percent, _band(group)))
         else:
-            columns[f"{in_words(parsed.category)}, {percent}"] = [_in_one(row, 100 * width) for row in points]
+            columns[f"{title_of(parsed.attribute, parsed.category)}, {percent}"] = [
+                _in_one(row, 100 * width) for row in points
+            ]
     return Points(
         axis="x",
         at=at,
@@ -120,7 +122,7 @@ def points_of(rows: pd.DataFrame, unit: str, *, shown: int) -> Points | None:
 def _values_of(rows: pd.DataFrame, unit: str) -> Points:
     """The values of a discrete numeric attribute with their proportions."""
     rows = rows.assign(x=pd.to_numeric(rows["category"], errors="coerce")).dropna(subset="x").sort_values("x")
-    points, name = records(rows), in_words(str(rows["attribute"].iloc[0]))
+    points, name = records(rows), title_of(str(rows["attribute"].iloc[0]))
     heads = {f"{name} ({unit})" if unit else name: [separated(row["x"]) for row in points]}
     heads["%"] = [_cell(row, "estimate", 100) for row in points]
     heads[_band(rows)] = [_interval(row, 100) for row in points]

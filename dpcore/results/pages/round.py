@@ -13,6 +13,7 @@ from dpcore.results import warehouse
 from dpcore.results.pages.content import find, gather
 from dpcore.results.pages.odds import odds_of
 from dpcore.results.pages.template import fill
+from dpcore.results.pages.vocabulary import titles_of
 
 _SUFFIXES = (".html", ".htm")
 
@@ -32,7 +33,10 @@ def publish(
         )
     warehouse.bring_up_to_date(path)
     with warehouse.reader(path) as ask:
-        content = gather(ask, find(ask, round_, scheme))
-    content["odds"] = odds_of(content["run"], content["spent"], language)
-    wire.write_bytes(target, fill("round.html", content).encode())
+        run_id = find(ask, round_, scheme)
+        with titles_of(ask, run_id):
+            content = gather(ask, run_id)
+            content["odds"] = odds_of(content["run"], content["spent"], language)
+            page = fill("round.html", content)
+    wire.write_bytes(target, page.encode())
     return content["run"]["scheme"], content["run"]["round"]

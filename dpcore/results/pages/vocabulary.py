@@ -1,13 +1,24 @@
-"""Names of mechanisms and estimators, descriptions of reports and of certificates, in plain words."""
+"""Names of mechanisms and estimators, titles of attributes, descriptions of reports and of certificates, in plain words."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from dpcore.estimation.registry import by_name
 from dpcore.mechanisms.registry import declaration
-from dpcore.results.text.phrases import in_words
+from dpcore.results.pages.query import Ask, read_query
+from dpcore.results.text.phrases import in_words, records, titled
+
+
+@contextmanager
+def titles_of(ask: Ask, run_id: str) -> Iterator[None]:
+    """Show the titles of a run's scheme in what is gathered and drawn, while the block runs."""
+    [run] = records(ask(read_query("run", run_id=run_id).sql))
+    with titled(run["canonical"]):
+        yield
 
 
 def name_of(name: str) -> str:

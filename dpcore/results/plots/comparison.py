@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 
 from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.results.plots import style
-from dpcore.results.text.phrases import SHOWN, Line, in_words, is_share, read, records
+from dpcore.results.text.phrases import SHOWN, Line, is_share, read, records, title_of
 
 _QUIET = "#9AA1AB"  # colour of rows that are not significant
 _LOOKS = {  # verdict -> its name, the colour, and the colour of the dot's inside
@@ -68,7 +68,7 @@ def plot_comparison(frame: pd.DataFrame, axes: Axes, *, title: str = "", unit: s
     confidence = style.only(frame[drawn], "confidence")
     thick = f"thick: pointwise {100 * float(confidence):.4g} % interval" if confidence else ""
     about = "  ·  ".join(part for part in (thick, "thin: simultaneous for all rows" if drawn.any() else "") if part)
-    attribute = in_words(style.only(frame, "attribute"))
+    attribute = title_of(style.only(frame, "attribute"))
     style.dress(axes, title=title or f"Differences of {attribute}".strip(), subtitle=about, rules="x")
     style.separate_thousands(axes, "x")
     style.label(axes, x="difference, in percentage points" if of_shares else "difference, in its standard errors")

@@ -13,7 +13,7 @@ from dpcore.estimation.functional_estimate import REPEATED
 from dpcore.protocol.domain import dates
 from dpcore.results.plots import style
 from dpcore.results.plots.picture_kind import Kind, with_simultaneous_bands
-from dpcore.results.text.phrases import by_other, in_words, read, records, rounded, separated
+from dpcore.results.text.phrases import by_other, read, records, rounded, separated, title_of
 
 _DASHED = (0, (5, 2.5))
 _ROOM = 2.0  # largest value on the axis relative to the highest curve; bands beyond it are cut off
@@ -106,7 +106,7 @@ def _set_range(axes: Axes, x: np.ndarray, bottom: float) -> None:
 
 def _dress(axes: Axes, frame: pd.DataFrame, unit: str, per: str) -> str:
     """Label the axes and return the attribute's name."""
-    attribute = in_words(style.only(frame, "attribute")) or "x"
+    attribute = title_of(style.only(frame, "attribute")) or "x"
     style.separate_thousands(axes, "x", "y", unit=unit)
     style.label(
         axes, x=style.with_unit(attribute, unit), y=f"{per} {'days' if unit in dates.EXAMPLES else unit}".strip()

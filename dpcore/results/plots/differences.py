@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from dpcore.results.plots import style
 from dpcore.results.plots.comparison import plot_comparison
 from dpcore.results.plots.truth import beside_truth
-from dpcore.results.text.phrases import by_other, in_words, is_share, largest, whose
+from dpcore.results.text.phrases import by_other, is_share, largest, title_of, whose
 
 _SIDES = ["given", "other_given"]
 _WIDE, _NARROW = 46, 38  # characters of a title that fit next to labels of categories and of functionals
@@ -36,7 +36,7 @@ def difference_figures(
     """
     if rows is None or rows.empty:
         return {}
-    title, since = in_words(attribute), f"since round {previous}" if previous else "since the earlier round"
+    title, since = title_of(attribute), f"since round {previous}" if previous else "since the earlier round"
     is_own, of_group = rows["other_run_id"] == run_id, rows["given"] != ""
     share = rows["functional"].map(is_share)
     shares, numbers = (rows[~is_own & ~of_group & mask] for mask in (share, ~share))
@@ -45,10 +45,10 @@ def difference_figures(
         (f"{attribute}_changes{'_numbers' if len(shares) else ''}", numbers, f"{title}: change {since}"),
     ]
     for other, part in by_other(rows[~is_own]):
-        parts.append((f"{attribute}_changes_by_{other}", part, f"{title} by {in_words(other)}: {since}"))
+        parts.append((f"{attribute}_changes_by_{other}", part, f"{title} by {title_of(other)}: {since}"))
     for other, part in by_other(rows[is_own]):
         is_one = len(part[_SIDES].drop_duplicates()) == 1
-        subject = f": {whose(*part[_SIDES].iloc[0])}" if is_one else f" by {in_words(other)}: differences"
+        subject = f": {whose(*part[_SIDES].iloc[0])}" if is_one else f" by {title_of(other)}: differences"
         parts.append((f"{attribute}_between_{other}", beside_truth(part, truths), f"{title}{subject}"))
     return {name: _figure(part, title, unit) for name, part, title in parts if len(part)}
 

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from dpcore.results.plots import style
-from dpcore.results.text.phrases import in_words
+from dpcore.results.text.phrases import title_of
 
 _BAR = 0.8  # width of a bar, relative to the distance of support points
 _THINNEST = 0.005  # minimum width of a bar with a line for its interval, relative to the axis
@@ -46,7 +46,7 @@ def plot_law(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
             marks.set_linestyle("dotted" if column == "before" else "solid")
     top = float(np.nanmax(np.concatenate(tops)))
     axes.set_ylim(0.0, min(_ROOM * top, 1.05 * max(top, float(np.nanmax(high)))))
-    attribute = in_words(style.only(frame, "attribute"))
+    attribute = title_of(style.only(frame, "attribute"))
     nonresponse = "".join(f"  ·  no answer {100 * share:.3g} %" for share in missing["estimate"].to_numpy(float))
     subtitle = style.about(frame, interval="interval") + nonresponse
     style.dress(axes, title=f"Distribution of {attribute}", subtitle=subtitle)

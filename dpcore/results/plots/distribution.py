@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from dpcore.estimation.functional_estimate import REPEATED
 from dpcore.results.plots import style
 from dpcore.results.plots.picture_kind import Kind, with_simultaneous_bands
-from dpcore.results.text.phrases import in_words
+from dpcore.results.text.phrases import title_of
 
 
 def plot_distribution(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
@@ -32,7 +32,7 @@ def plot_distribution(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axe
     axes.plot(frame["x"], 100 * frame["cdf"], color=style.ESTIMATE, linewidth=2.2, label="estimate")
     axes.set_xlim(frame["x"].iloc[0], frame["x"].iloc[-1])
     axes.set_ylim(0, 100)
-    attribute = in_words(style.only(frame, "attribute")) or "x"
+    attribute = title_of(style.only(frame, "attribute")) or "x"
     style.separate_thousands(axes, "x", unit=unit)
     style.label(axes, x=style.with_unit(attribute, unit), y="percent of clients at or below")
     style.dress(axes, title=f"Distribution of {attribute}", subtitle=style.about(frame, interval="pointwise band"))

@@ -13,7 +13,7 @@ from dpcore.results.plots import style
 from dpcore.results.plots.discrete_distribution import plot_law
 from dpcore.results.plots.picture_kind import Kind
 from dpcore.results.tables.largest_categories import Listed, largest_shares
-from dpcore.results.text.phrases import by_other, in_words, is_law, rounded
+from dpcore.results.text.phrases import by_other, is_law, rounded, title_of
 
 _BAR = 0.62  # height in rows
 _TICKS: tuple[tuple[str, str, Literal[":", "-"], str], ...] = (
@@ -46,7 +46,7 @@ def plot_frequency(frame: pd.DataFrame, axes: Axes, *, title: str = "", selectio
             at = 100 * frame[column].to_numpy(float)
             ends.append(at)
             axes.vlines(at, rows - _BAR / 2, rows + _BAR / 2, colour, line, label=name, linewidth=2.0, zorder=3)
-    axes.set_yticks(rows, [in_words(str(name)) for name in frame["category"]])
+    axes.set_yticks(rows, [title_of(style.only(frame, "attribute"), str(name)) for name in frame["category"]])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     furthest = np.fmax.reduce(ends)
     for row, (value, spread, end) in enumerate(zip(share, high - low, furthest, strict=True)):
@@ -60,7 +60,7 @@ def plot_frequency(frame: pd.DataFrame, axes: Axes, *, title: str = "", selectio
             color=style.INK,
         )
     axes.set_xlim(min(0.0, float(np.nanmin(np.concatenate([share, low])))), 1.14 * float(np.nanmax(furthest)))
-    attribute = in_words(style.only(frame, "attribute")) or "category"
+    attribute = title_of(style.only(frame, "attribute")) or "category"
     about = style.about(frame, interval="interval", kind=kind)
     subtitle = "\n".join(filter(None, (about, selection.note if selection else "")))
     style.dress(axes, title=title or f"Proportions of {attribute}", subtitle=subtitle, rules="x")
@@ -78,7 +78,7 @@ def _draw(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure:
         return figure
     largest = largest_shares(rows)
     figure, axes = style.new_axes(height=style.height_for(len(largest.rows)))
-    attribute = in_words(style.only(rows, "attribute"))
+    attribute = title_of(style.only(rows, "attribute"))
     title = f"Proportions of {attribute}: the {len(largest.rows)} largest of {len(rows):,}"
     selection = largest if largest.is_selection else None
     plot_frequency(largest.rows, axes, title=title if selection else "", selection=selection)
@@ -113,7 +113,7 @@ def plot_group_shares(frame: pd.DataFrame, axes: Axes, *, unit: str = "", select
         axes.plot(
             truth, at, "|", color=style.TRUTH, markersize=9, markeredgewidth=1.6, label=None if place else "true value"
         )
-    attribute = in_words(style.only(frame, "attribute"))
+    attribute = title_of(name := style.only(frame, "attribute"))
     kind, of_all = (
         (selection.kind, f": the {len(names)} largest of {selection.categories:,}") if selection else ("", "")
     )
@@ -124,7 +124,7 @@ def plot_group_shares(frame: pd.DataFrame, axes: Axes, *, unit: str = "", select
         style.whole_ticks(axes, frame["category"])
         style.label(axes, x=style.with_unit(attribute, unit), y="percent of the group")
     else:
-        axes.set_yticks(range(len(names)), [in_words(str(name)) for name in names])
+        axes.set_yticks(range(len(names)), [title_of(name, str(category)) for category in names])
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_xlim(left=min(0.0, 100 * float(frame["low"].min())))
         style.label(axes, x="percent of the group")

@@ -20,7 +20,7 @@ from dpcore.protocol.domain import dates
 from dpcore.results.plots import style
 from dpcore.results.plots.picture_kind import Kind
 from dpcore.results.tables.trend_rows import days_of
-from dpcore.results.text.phrases import in_words, is_share, phrase, rank, read, records
+from dpcore.results.text.phrases import is_share, phrase, rank, read, records, title_of
 
 _EDGE = 3.0  # half-widths; points further out are arrows at the edge
 _PANELS = 2  # numbers over rounds in one picture
@@ -64,7 +64,7 @@ def plot_functional(frame: pd.DataFrame, axes: Axes, *, unit: str = "") -> Axes:
             style.in_margin(axes, row, -7, "no interval", style.FAINT, fontstyle="italic")
         else:
             style.refusal(axes, row, "no estimate", line.note)
-    attribute = in_words(style.only(frame, "attribute"))
+    attribute = title_of(style.only(frame, "attribute"))
     about = style.about(frame, interval="interval")
     style.dress(axes, title=f"Estimates of {attribute}" if attribute else "Estimates", subtitle=about, rules="x")
     style.separate_thousands(axes, "x")
@@ -133,7 +133,7 @@ def _draw_trends(rows: pd.DataFrame, numbers: pd.DataFrame, unit: str) -> Figure
     """A figure with a panel for each number: the largest proportions, then the most common functionals."""
     last = rows[rows["round"] == rows["round"].max()].set_index("functional")["smoothed"]
     names = sorted(last.index, key=lambda name: (rank(name), -last[name] if is_share(name) else 0))[:_PANELS]
-    attribute = in_words(style.only(rows, "attribute"))
+    attribute = title_of(style.only(rows, "attribute"))
     figure, panels = style.new_panels(
         len(names),
         title=f"{attribute} over {rows['round'].nunique()} rounds",

@@ -27,7 +27,7 @@ from PIL import Image
 from dpcore.functionals.group import Group
 from dpcore.protocol.domain import dates
 from dpcore.results.plots.canvas import Canvas, Margins
-from dpcore.results.text.phrases import in_words, separated, whose
+from dpcore.results.text.phrases import in_words, separated, title_of, whose
 
 ESTIMATE = "#0072B2"  # blue
 TRUTH = "#D55E00"  # vermilion
@@ -64,8 +64,8 @@ def groups_of(frame: pd.DataFrame) -> tuple[list[tuple[str, str]], str]:
     others = {group.attribute for _, group in groups if group is not None}
     if len(groups) > len(GROUPS) or len(others) > 1:
         raise ValueError(f"a picture shows up to {len(GROUPS)} groups of one attribute, the frame holds {len(groups)}")
-    named = [(text, group.category if group else "all clients") for text, group in groups]
-    return named, in_words("".join(others))
+    named = [(text, title_of(group.attribute, group.category) if group else "all clients") for text, group in groups]
+    return named, title_of("".join(others))
 
 
 def whole_ticks(axes: Axes, values: pd.Series) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpcore.results.text.phrases import Line, in_words, rounded, separated
+from dpcore.results.text.phrases import Line, in_words, rounded, separated, title_of
 
 _RANGE = re.compile(r"(-?[0-9.]+(?:e[-+]?\d+)?)(?: to (-?[0-9.]+(?:e[-+]?\d+)?))?")
 _SIGNIFICANCE = 0.05  # level of the tests
@@ -29,8 +29,8 @@ class Side:
 
     @property
     def words(self) -> str:
-        """The name in words."""
-        return in_words(self.name)
+        """Its title."""
+        return title_of(self.name)
 
     @property
     def is_number(self) -> bool:
@@ -47,7 +47,11 @@ class Side:
     def part(self, part: str) -> str:
         """A part of its values in words: a category, or a range with thousands separators."""
         bounds = self.range(part)
-        return in_words(part) if bounds is None else " to ".join(separated(end) for end in dict.fromkeys(bounds))
+        return (
+            title_of(self.name, part)
+            if bounds is None
+            else " to ".join(separated(end) for end in dict.fromkeys(bounds))
+        )
 
     def range(self, part: str) -> tuple[float, float] | None:
         """The bounds of a range of numbers or of a single number; None for a category."""

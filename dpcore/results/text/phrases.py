@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import lru_cache, partial
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -32,6 +36,9 @@ _CURVES: Mapping[str, float | str] = {"density": -1, "cdf": "%"}  # units of the
 _PLACES = ("mean", "quantile(", "trimmed_mean")  # functionals that are locations: dates for a date attribute
 _LONG, _SHORT = 1e7, 1e-4  # numbers outside this range are printed with a power of ten
 _MORE_DIGITS = 4
+_TITLES: ContextVar[Mapping[tuple[str, str], str]] = ContextVar(
+    "titles", default=MappingProxyType({})
+)  # set by `titled`
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -102,7 +109,7 @@ def read(row: Mapping[str, Any], unit: str) -> Line:
     """
     row = {key: None if pd.isna(value) else value for key, value in row.items()}
     name = row["functional"] if "functional" in row else f"{_SHARE}{row['category']})"
-    wording, is_difference = phrase(name, unit), "difference" in row
+    wording, is_difference = phrase(name, unit, row.get("attribute") or ""), "difference" in row
     value = row["difference"] if is_difference else row["estimate"]
     low, high, truth = (row.get(column) for column in ("low", "high", "truth"))
     verdict, holds = "", None
@@ -127,7 +134,7 @@ def read(row: Mapping[str, Any], unit: str) -> Line:
         return rounded(wording.factor * number, spread, estimate)
 
     return Line(
-        attribute=in_words(row.get("attribute") or ""),
+        attribute=title_of(row.get("attribute") or ""),
         text=wording.text,
         name=name,
         group=whose(row.get("given") or "", row.get("other_given")),
@@ -198,6 +205,25 @@ def in_words(name: str) -> str:
     return name.replace("_", " ")
 
 
+@contextmanager
+def titled(canonical: str | None) -> Iterator[None]:
+    """Let `title_of` return the titles of a scheme, while the block runs; canonical: its text, None if it is unknown."""
+    scheme = tomllib.loads(canonical or "")
+    tables = {**scheme.get("attributes", {}), **scheme.get("labels", {})}
+    titles = {(name, ""): table["title"] for name, table in tables.items() if "title" in table}
+    titles |= {(name, key): title for name, table in tables.items() for key, title in table.get("titles", {}).items()}
+    before = _TITLES.set(titles)
+    try:
+        yield
+    finally:
+        _TITLES.reset(before)
+
+
+def title_of(attribute: str, category: str = "") -> str:
+    """Return the title of an attribute or label, or of its category; without one, the name in words."""
+    return _TITLES.get().get((attribute, category)) or in_words(category or attribute)
+
+
 def whose(text: str, other: str | None = None) -> str:
     """Return a group in words: '' for all clients, 'home: rural', for a difference 'rural' or 'rural − urban'.
 
@@ -207,20 +233,20 @@ def whose(text: str, other: str | None = None) -> str:
     if group is None:
         return ""
     if group.attribute == WEIGHTED:
-        return f"{WEIGHTED} by {', '.join(map(in_words, group.category.split(',')))}"
+        return f"{WEIGHTED} by {', '.join(map(title_of, group.category.split(',')))}"
     if other is None:
-        return f"{in_words(group.attribute)}: {in_words(group.category)}"
-    sides = [in_words(side.category) for side in (group, Group.parse(other)) if side is not None]
+        return f"{title_of(group.attribute)}: {title_of(group.attribute, group.category)}"
+    sides = [title_of(side.attribute, side.category) for side in (group, Group.parse(other)) if side is not None]
     return " − ".join(dict.fromkeys(sides))
 
 
-def phrase(functional: str, unit: str) -> Phrase:
-    """Return a functional named as in tables ('cdf(50000)') in words, for an attribute with this unit."""
+def phrase(functional: str, unit: str, attribute: str = "") -> Phrase:
+    """Return a functional named as in tables ('cdf(50000)') in words, for an attribute with this unit and these categories."""
     if is_share(functional):
         category = functional[len(_SHARE) : -1]
         if unit in dates.EXAMPLES and category != MISSING:
             category = f"{dates.date_text(float(Fraction(category)), unit)} {dates.SUFFIXES[unit]}".rstrip()
-        return Phrase(in_words(category), "%", 100)
+        return Phrase(title_of(attribute, category), "%", 100)
     parsed = functional_named(functional)
     text, measure = in_words(functional), _CURVES.get(functional, 0) if parsed is None else parsed.unit
     if parsed is not None and parsed.phrase:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpcore.estimation.regression.design_matrix import INTERCEPT, LINEAR
 from dpcore.results.text.joint_phrases import p_value_text
-from dpcore.results.text.phrases import Line, in_words, rounded
+from dpcore.results.text.phrases import Line, in_words, rounded, title_of
 
 
 def read_estimate(row: Mapping[str, Any]) -> Line:
@@ -33,7 +33,7 @@ def read_estimate(row: Mapping[str, Any]) -> Line:
         attribute=in_words(row["regression"]),
         text=_text(row, is_ratio),
         name=str(row["term"]),
-        group=in_words(row["category"]) if row["category"] else "",
+        group=title_of(outcome_of(row), row["category"]) if row["category"] else "",
         estimate=formatted(value),
         low=formatted(low),
         high=formatted(high),
@@ -45,8 +45,14 @@ def read_estimate(row: Mapping[str, Any]) -> Line:
     )
 
 
+def outcome_of(row: Mapping[str, Any]) -> str:
+    """Return the attribute that a row's regression explains."""
+    return str(row["formula"]).partition("~")[0].strip()
+
+
 def _text(row: Mapping[str, Any], is_ratio: bool) -> str:
-    term = in_words(row["term"])
+    factors = [factor.partition(" = ") for factor in row["term"].split(" : ")]
+    term = " : ".join(title_of(label) + equals + (equals and title_of(label, name)) for label, equals, name in factors)
     if row["quantity"] == "effect":
         return f"mean change, {term}"
     if row["term"] == INTERCEPT:
@@ -57,7 +63,7 @@ def _text(row: Mapping[str, Any], is_ratio: bool) -> str:
 def read_tests(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the tests of a regression as sentences: of each term, then of the fit."""
     sentences = [
-        f"{in_words(row['term']).replace(':', ' by ')}: {p_value_text(row)}."
+        f"{' by '.join(map(title_of, row['term'].split(':')))}: {p_value_text(row)}."
         for row in rows
         if row["quantity"] == "test"
     ]

@@ -22,7 +22,7 @@ from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.scheme import Scheme
 from dpcore.results.checks.round_checks import every_estimate
 from dpcore.results.tables.round_tables import truths
-from dpcore.results.text.phrases import phrase, read, rounded
+from dpcore.results.text.phrases import phrase, read, rounded, titled
 from dpcore.rounds.defaults import MIN_CLIENTS
 
 MOST_ROUNDS = 100_000
@@ -77,26 +77,27 @@ def summary(rounds: list[pd.DataFrame]) -> pd.DataFrame:
 def lines(scheme: Scheme, result: pd.DataFrame) -> list[dict[str, str]]:
     """Return the rows of a summary as texts, with units, for a terminal or a page."""
     shown = []
-    for row in result[result["quantity"] != ALL].to_dict("records"):
-        unit = scheme.attributes[row["attribute"]].unit
-        own = {name: row[name] for name in ("attribute", "given")}
-        line, wording = (
-            read(own | {"functional": row["quantity"], "estimate": row["truth"]}, unit),
-            phrase(row["quantity"], unit),
-        )
-        sizes = [wording.factor * row[size] for size in ("error", "length")]
-        error, length = (f"{rounded(size, size / 10)} {wording.unit_of_difference}".strip() for size in sizes)
-        shown.append(
-            {
-                "attribute": row["attribute"],
-                "quantity": line.quantity,
-                "group": line.group,
-                "true value": line.value if row["truth"] == row["truth"] else "-",
-                "root mean squared error": error,
-                "interval length": length,
-                "covered": f"{row['covered']} of {row['intervals']}" if row["intervals"] else "-",
-            }
-        )
+    with titled(scheme.canonical):
+        for row in result[result["quantity"] != ALL].to_dict("records"):
+            unit = scheme.attributes[row["attribute"]].unit
+            own = {name: row[name] for name in ("attribute", "given")}
+            line, wording = (
+                read(own | {"functional": row["quantity"], "estimate": row["truth"]}, unit),
+                phrase(row["quantity"], unit),
+            )
+            sizes = [wording.factor * row[size] for size in ("error", "length")]
+            error, length = (f"{rounded(size, size / 10)} {wording.unit_of_difference}".strip() for size in sizes)
+            shown.append(
+                {
+                    "attribute": line.attribute,
+                    "quantity": line.quantity,
+                    "group": line.group,
+                    "true value": line.value if row["truth"] == row["truth"] else "-",
+                    "root mean squared error": error,
+                    "interval length": length,
+                    "covered": f"{row['covered']} of {row['intervals']}" if row["intervals"] else "-",
+                }
+            )
     return shown
 
 

@@ -18,7 +18,7 @@ from dpcore.results.checks import table_quality
 from dpcore.results.tables import comparisons
 from dpcore.results.tables.trend_rows import trends_of
 from dpcore.results.text.joint_phrases import sides_of
-from dpcore.results.text.phrases import records
+from dpcore.results.text.phrases import records, titled
 from dpcore.rounds.defaults import has_charts
 from dpcore.rounds.run import Run, State, step
 from dpcore.rounds.steps.collected_files import batches_of, check_not_overtaken
@@ -71,15 +71,16 @@ def draw(run: Run, compared: Sequence[str]) -> list[Path]:
 
     plan, tables = run.plan, run.tables()
     pictures: dict[str, bytes] = {}
-    for name, attribute in run.scheme.attributes.items():
-        pictures |= plots.attribute_pictures(name, tables, attribute.unit, run_id=plan.run_id)
-    if "associations" in tables:
-        pictures |= plots.pair_pictures(tables, sides_of(records(tables["attributes"]), run.scheme.canonical))
     folders = {run_id: folder for run_id in compared if (folder := _figures_of(run, run_id)) is not None}
-    drawn = [
-        _write_pictures(plan.run_id, wire.location(plan.figures), pictures),
-        *(_write_pictures(run_id, folder, _change_pictures(run, run_id)) for run_id, folder in folders.items()),
-    ]
+    with titled(run.scheme.canonical):
+        for name, attribute in run.scheme.attributes.items():
+            pictures |= plots.attribute_pictures(name, tables, attribute.unit, run_id=plan.run_id)
+        if "associations" in tables:
+            pictures |= plots.pair_pictures(tables, sides_of(records(tables["attributes"]), run.scheme.canonical))
+        drawn = [
+            _write_pictures(plan.run_id, wire.location(plan.figures), pictures),
+            *(_write_pictures(run_id, folder, _change_pictures(run, run_id)) for run_id, folder in folders.items()),
+        ]
     rows = pd.concat(drawn, ignore_index=True)
     warehouse.add_figures(plan.warehouse, rows)
     share(run)
