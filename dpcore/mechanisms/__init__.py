@@ -18,7 +18,6 @@ Modules:
     numeric/: mechanisms of numeric attributes: waves and wavelets
     observation_model: how statistics depend on the distribution of inputs
     odds: odds ratio and total variation of a mechanism's reports
-    parameters: integer parameters read from a scheme
     registry: every mechanism by its name in schemes
     report_sums: validation and counts of reports, shared by the aggregator halves
     reports: the reports of many clients as flat integers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, TypeVar
 
@@ -90,3 +90,15 @@ def mechanism(
         return kind
 
     return declare
+
+
+def integer(value: Any) -> int:
+    """Return an integer; raises TypeError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"expected an integer, got {value!r}")
+    return value
+
+
+def integers(values: Sequence[Any]) -> tuple[int, ...]:
+    """Return integers; raises TypeError for anything else."""
+    return tuple(integer(value) for value in values)

@@ -7,7 +7,6 @@ Not here: functionals of two attributes (`functionals.joint`).
 
 Modules:
     conditioning: a numeric attribute's reports given those of a categorical one
-    joint_attribute: the estimator of a joint attribute, which refers to `dp.joint`
     joint_distribution: the joint distribution shown, with given margins
     joint_estimate: the estimate of two attributes: functionals and tests of independence
     marginal_densities: the margins of a joint attribute

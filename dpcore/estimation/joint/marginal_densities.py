@@ -1,13 +1,19 @@
-"""The margins of a joint attribute of two numbers: the density of each from its own reports and those of the plane."""
+"""The margins of a joint attribute of two numbers: the density of each from its own reports and those of the plane.
+
+The attribute itself has no estimator of its own: `dp.joint` estimates the joint distribution.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from dpcore.errors import NotEstimable
 from dpcore.estimation.density.density_estimate import DensityEstimate
+from dpcore.estimation.estimator import Estimator
 from dpcore.estimation.estimators import LogSpline
 from dpcore.mechanisms.observation_model import FiniteChannel, Listed
 
@@ -38,3 +44,18 @@ def densities(attribute: Any, statistics: np.ndarray) -> tuple[DensityEstimate, 
         channel = FiniteChannel((Listed(lines), Listed(weights)), law / law.sum())
         estimates.append(LogSpline().through(side, channel, counts))
     return estimates[0], estimates[1]
+
+
+@dataclass(frozen=True)
+class Together(Estimator):
+    """The estimator that a joint attribute names; it always refuses, and refers to `dp.joint`."""
+
+    name = "together"
+    titles = MappingProxyType({"together": "joint attribute of two numbers"})
+
+    def estimate(self, aggregate: Any, attribute: str, given: str | None = None) -> Any:
+        """Raise NotEstimable."""
+        one, other = aggregate.scheme.attributes[attribute].of
+        raise NotEstimable(
+            f'{attribute} is the joint distribution of two numbers; use dp.joint(aggregate, "{one}", "{other}")'
+        )

@@ -17,8 +17,8 @@ import numpy as np
 from dpcore._random import WORD
 from dpcore.errors import CalibrationError, check_whole
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, agreed
+from dpcore.mechanisms.declaration import integer
 from dpcore.mechanisms.observation_model import ScoreSums
-from dpcore.mechanisms.parameters import integer
 from dpcore.mechanisms.reports import Reports, sorted_by
 from dpcore.privacy.budget import Budget
 

@@ -22,11 +22,10 @@ from dpcore._random import Source
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.mechanisms.base import Certificate, Mechanism, integer_weights
 from dpcore.mechanisms.calibration import level_sampling
-from dpcore.mechanisms.declaration import Option, mechanism
+from dpcore.mechanisms.declaration import Option, integer, integers, mechanism
 from dpcore.mechanisms.joint.window import Window
 from dpcore.mechanisms.numeric.wave import half_width_of
 from dpcore.mechanisms.observation_model import FiniteChannel, Listed
-from dpcore.mechanisms.parameters import integer, integers
 from dpcore.mechanisms.reports import Reports
 from dpcore.privacy.budget import Budget
 

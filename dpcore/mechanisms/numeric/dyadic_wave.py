@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from dpcore.errors import SchemeError, check_whole
 from dpcore.mechanisms.calibration import level_sampling, purposes, wave_design
-from dpcore.mechanisms.declaration import Option, mechanism
+from dpcore.mechanisms.declaration import Option, integer, integers, mechanism
 from dpcore.mechanisms.numeric.wave import (
     LARGEST_CELLS,
     LARGEST_INPUTS,
@@ -29,7 +29,6 @@ from dpcore.mechanisms.numeric.wave import (
     wave_weights,
 )
 from dpcore.mechanisms.observation_model import Wave
-from dpcore.mechanisms.parameters import integer, integers
 from dpcore.privacy.budget import Budget
 
 _MOST_LEVELS = 12

@@ -37,11 +37,10 @@ from dpcore.mechanisms.calibration import allocation as _allocation
 from dpcore.mechanisms.calibration import level_sampling
 from dpcore.mechanisms.calibration import tables as _tables
 from dpcore.mechanisms.calibration.tables import Scales
-from dpcore.mechanisms.declaration import Option, mechanism
+from dpcore.mechanisms.declaration import Option, integer, integers, mechanism
 from dpcore.mechanisms.noise import discrete_gaussian
 from dpcore.mechanisms.noise.noise_kinds import GAUSSIAN, LAPLACE, NOISES, TAIL, check_noise, likely_scales
 from dpcore.mechanisms.observation_model import NoisyFeatures
-from dpcore.mechanisms.parameters import integer, integers
 from dpcore.mechanisms.report_sums import in_ranges, sums_of
 from dpcore.mechanisms.reports import Reports, pieces, sorted_by, starts_of
 from dpcore.privacy.budget import Budget

@@ -16,9 +16,8 @@ import numpy as np
 from dpcore._random import Source
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism
 from dpcore.mechanisms.categorical.support_sets import Supports, supports_of
-from dpcore.mechanisms.declaration import mechanism
+from dpcore.mechanisms.declaration import integers, mechanism
 from dpcore.mechanisms.observation_model import FiniteChannel, Listed, ScoreSums
-from dpcore.mechanisms.parameters import integers
 from dpcore.mechanisms.reports import Reports
 from dpcore.mechanisms.stated.channel_weights import MIXED, Rows, budget_of_ratio, check_rows, largest
 from dpcore.privacy.budget import Budget
