@@ -7,7 +7,6 @@ Modules:
     largest_categories: the largest categories, with intervals valid after selection
     regression_tables: coefficients, effects and tests of regressions
     round_tables: every table of a round: estimates, budgets, truths
-    simultaneous_bands: curves with simultaneous bands
     spending: epsilon spent by clients, from the tokens in their reports
     trend_rows: numbers smoothed over rounds, and checks of shifts
 """

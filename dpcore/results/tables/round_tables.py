@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpcore.errors import SchemeError
+from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import BIAS_AWARE, DISTRIBUTION_FREE
@@ -29,7 +29,6 @@ from dpcore.results.checks.round_checks import checks, every_estimate
 from dpcore.results.tables.functional_rows import NUMBERS, row_of
 from dpcore.results.tables.joint_tables import joint_tables
 from dpcore.results.tables.regression_tables import regression_table
-from dpcore.results.tables.simultaneous_bands import simultaneous_bands
 from dpcore.results.tables.spending import TokenCharges, states
 
 POINTS = 201  # grid points of a landed density, enough for a smooth line on any screen
@@ -167,8 +166,24 @@ def _frequencies(round_: Round) -> pd.DataFrame:
 
 def _densities(round_: Round) -> pd.DataFrame:
     own = _stack(round_, DensityEstimate, lambda estimate: estimate.to_frame(POINTS))
-    bands = list(simultaneous_bands(round_, POINTS))
+    bands = list(_simultaneous_bands(round_, POINTS))
     return pd.concat([own, *bands], ignore_index=True) if bands else own
+
+
+def _simultaneous_bands(round_: Round, points: int) -> Iterator[pd.DataFrame]:
+    """Yield rows of `densities` on so many points: bands under the assumed smoothness, and distribution-free bands."""
+    attributes = round_.aggregate.scheme.attributes
+    named: list[tuple[str, str, dict[str, Any]]] = [
+        *((name, BIAS_AWARE, {"second_derivative": float(attributes[name].assume or 0)}) for name in round_.assumed),
+        *((name, DISTRIBUTION_FREE, {"distribution_free": True}) for name in round_.any_law),
+    ]
+    for name, estimator, laws in named:
+        estimate = round_.estimates[name]
+        assert isinstance(estimate, DensityEstimate)  # schemes have these keys for densities only
+        try:
+            yield estimate.to_frame(points, **laws).assign(attribute=name, estimator=estimator, given="")
+        except NotEstimable:
+            continue  # the functionals have the reason
 
 
 def _stack(round_: Round, kind: type, frame_of: Any) -> pd.DataFrame:
