@@ -277,7 +277,7 @@ def test_a_round_of_two_numbers_runs_through_and_says_what_to_ask() -> None:
     assert law_agrees(np.bincount(drawn, minlength=1024), law)
     read = dp.Scheme.from_toml(NUMBERS + "cells = 8\n")
     round_ = pipeline.estimate_all(dp.simulate(read, people, dp.seeded(6), 100_000))
-    assert 'ask dp.joint(aggregate, "income", "expenditure")' in round_.unavailable["money"]
+    assert 'use dp.joint(aggregate, "income", "expenditure")' in round_.unavailable["money"]
     tables = tables_of(round_, people)
     assert tables["attributes"][["lower", "upper"]].isna().all(axis=None)
     assert truths(round_, people).empty

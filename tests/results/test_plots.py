@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpcore.protocol.domain import dates
 from dpcore.results.pages.query import queries
 from dpcore.results.plots import (
     PICTURES,
@@ -20,6 +21,7 @@ from dpcore.results.plots import (
     plot_groups,
     plot_law,
     png,
+    style,
     svg,
 )
 from dpcore.results.plots.distribution import CURVE
@@ -430,3 +432,14 @@ def test_a_law_names_its_few_values_and_shows_a_bar_for_each_and_the_round_befor
     _, axes = new_axes()
     plot_law(frequency(category=["0", "0.001", "1000000"], estimate=[0.3] * 3, low=[0.2] * 3, high=[0.5] * 3), axes)
     assert min(bar.get_width() for bar in axes.patches) > 1000
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("days", [0.15, 1.0, 3.0, 3.5, 3.99, 30.0, 120.0, 1300.0, 1400.0, 1460.0, 10_000.0])
+def test_every_range_of_dates_has_ticks(days: float) -> None:
+    """Matplotlib warns, which is an error here, where no step of its own gives few enough ticks."""
+    figure, axes = style.new_axes()
+    axes.plot([20_000.3, 20_000.3 + days], [0, 1])
+    style.separate_thousands(axes, "x", "y", unit=dates.DAYS)
+    figure.canvas.draw()
+    assert 3 <= len(axes.get_xticks()) <= 8

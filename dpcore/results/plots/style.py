@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib.dates import HOURLY, MINUTELY, MONTHLY, AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
@@ -47,6 +47,8 @@ _FOOTER = 0.35  # inches under all panels
 _REASON_WIDTH = 48  # characters of a reason on one line
 _COMPRESSION = 3  # PNG level: two thirds of the default's time for a tenth more bytes
 DPI = 160  # dots per inch; 7.2 inches are 1152 dots
+# Between 3 and 4 days, matplotlib has only steps of up to 12 hours for 7 ticks, and warns; so for years and hours.
+_DATE_STEPS = ((MONTHLY, 12), (HOURLY, 24), (MINUTELY, 60))
 
 
 def new_axes(width: float = 7.2, height: float = 4.3) -> tuple[Figure, Axes]:
@@ -208,6 +210,8 @@ def separate_thousands(axes: Axes, *sides: str, unit: str = "") -> None:
         axis = axes.xaxis if side == "x" else axes.yaxis
         if side == "x" and unit in dates.EXAMPLES:  # the same day numbers as matplotlib's
             places = AutoDateLocator(minticks=4, maxticks=7)  # type: ignore[no-untyped-call]
+            for step, longest in _DATE_STEPS:
+                places.intervald[step] = [*places.intervald[step], longest]
             axis.set_major_locator(places)
             axis.set_major_formatter(ConciseDateFormatter(places, show_offset=False))  # type: ignore[no-untyped-call]
         else:
