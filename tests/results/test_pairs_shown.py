@@ -171,7 +171,7 @@ def test_the_page_has_a_section_of_pairs(schooling: Path, tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_the_terminal_and_prefect_tell_each_pair(schooling: Path) -> None:
     told = render(schooling, run_of(schooling))
-    assert re.search(r"^wage and education  correlation 0\.\d\d \(0\.\d\d to 0\.\d\d\)$", told, re.M)
+    assert re.search(r"^wage and education:  correlation 0\.\d\d \(0\.\d\d to 0\.\d\d\)$", told, re.M)
     assert re.search(
         r"^wage and job        mean wage: full-time [\d,]+ USD a week \([\d,]+ to [\d,]+\), part-time ", told, re.M
     )

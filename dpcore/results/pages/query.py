@@ -9,8 +9,6 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from dpcore.results.warehouse.views import named_statements
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -36,4 +34,6 @@ def read_query(name: str, **values: str) -> Query:
 @cache
 def queries() -> dict[str, str]:
     """Return the texts of the queries by name."""
+    from dpcore.results.warehouse.views import named_statements  # with DuckDB, which a watch loads when it asks
+
     return named_statements(files(__package__) / "queries.sql")
