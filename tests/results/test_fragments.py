@@ -61,7 +61,7 @@ def test_a_check_that_did_not_pass_is_told_first_and_by_name(landed: Path, tmp_p
         connection.execute("update checks set passed = false, detail = 'a | b' where name = 'rejected_share'")
     found = pieces_of(broken, "consumer_expenditure")
     assert found.failed == ["rejected share: a | b"]
-    assert "; 1 of 37 checks did not pass" in found.headline
+    assert "; 1 of 42 checks did not pass" in found.headline
     assert "- **rejected share**: a \\| b" in found.front
     assert tables(found.front)[1][2].startswith("| rejected share | **✗ not passed** |")
 

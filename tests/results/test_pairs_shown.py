@@ -173,7 +173,7 @@ def test_the_terminal_and_prefect_tell_each_pair(schooling: Path) -> None:
     told = render(schooling, run_of(schooling))
     assert re.search(r"^wage and education:  correlation 0\.\d\d \(0\.\d\d to 0\.\d\d\)$", told, re.M)
     assert re.search(
-        r"^wage and job        mean wage: full-time [\d,]+ USD a week \([\d,]+ to [\d,]+\), part-time ", told, re.M
+        r"^wage and job:        mean wage: full-time [\d,]+ USD a week \([\d,]+ to [\d,]+\), part-time ", told, re.M
     )
     shown = pieces(schooling, run_of(schooling))
     assert set(shown.pairs) == {"wage-education", "wage-job", "education-job"}

@@ -25,7 +25,6 @@ from dpcore.results.plots import (
     svg,
 )
 from dpcore.results.plots.distribution import CURVE
-from dpcore.results.plots.functional import SMOOTHED
 from dpcore.results.plots.picture_kind import everyone, with_simultaneous_bands
 from dpcore.results.plots.truth import beside_truth
 from dpcore.results.warehouse.views import RESULTS
@@ -300,9 +299,7 @@ def test_every_kind_of_picture_is_of_a_tables_rows_under_names_of_its_own():
     assert len({(kind.table, kind.name) for kind in PICTURES}) == len(PICTURES)
     for kind in PICTURES:
         assert kind.table in RESULTS
-        assert ("{part}" in kind.name) == (
-            kind.parts not in (everyone, with_simultaneous_bands, CURVE.parts, SMOOTHED.parts)
-        )
+        assert ("{part}" in kind.name) == (kind.parts not in (everyone, with_simultaneous_bands, CURVE.parts))
         assert "{attribute}" in kind.name
         assert bool(kind.shows) >= bool(kind.query)
         assert not kind.query or kind.query in queries()

@@ -143,41 +143,17 @@ def test_a_round_older_than_the_newest_ones_changes_nothing(fresh: Path, monkeyp
     assert query(fresh, "select count(*) as n from smoothed where given = ''")["n"].item() == 5
 
 
-def test_the_page_shows_estimates_smoothed_values_and_the_forecast(fresh: Path, tmp_path: Path) -> None:
-    from dpcore.results import plots
+def test_the_charts_of_a_page_show_estimates_and_smoothed_values(fresh: Path) -> None:
     from dpcore.results.pages.query import read_query
     from dpcore.results.pages.trends import trends
 
     land_rounds(fresh, values_of(12) | {DAYS[11]: 20.0})
     last = a_run(DAYS[11], "x").run_id
     rows = query(fresh, read_query("trends", run_id=last, attribute="income").sql)
-    [kind] = [kind for kind in plots.PICTURES if kind.table == "smoothed"]
-    [(part, shown)] = kind.parts(rows)
-    figure = kind.draw(shown, shown, "USD")
-    [axes] = figure.axes
-    assert part == ""
-    assert len(axes.lines[0].get_xdata()) == 12
-    assert axes.lines[2].get_ydata() == pytest.approx([shown["forecast"].iloc[-1]])
-    assert axes.lines[2].get_xdata() == axes.lines[0].get_xdata()[-1] + 1
-    assert plots.png(figure).startswith(b"\x89PNG")
-    assert not list(kind.parts(rows.assign(smoothed=None)))
     count, charts = trends(rows, "USD")
     chart = charts["mean", ""]
     assert count == 12
     assert chart.points.count("M") == 12
-    assert f"; smoothed {shown['smoothed'].iloc[-1]:.1f} USD" in chart.says
+    smoothed = rows.loc[rows["given"] == "", "smoothed"]
+    assert f"; smoothed {smoothed.iloc[-1]:.1f} USD" in chart.says
     assert trends(rows.assign(smoothed=None), "USD")[1]["mean", ""].points == ""
-
-
-def test_rounds_without_dates_are_named_along_the_axis() -> None:
-    from dpcore.results import plots
-
-    names = [f"wave {place}" for place in range(1, 7)]
-    rows, _ = trends_of(estimates_of(dict(zip(names, [1.0, 2.0, 1.5, 1.2, 1.4, 1.1], strict=True))), "")
-    own = estimates_of(dict(zip(names, [1.0, 2.0, 1.5, 1.2, 1.4, 1.1], strict=True)))
-    frame = own.merge(
-        rows[["run_id", "smoothed", "smoothed_low", "smoothed_high", "forecast", "forecast_low", "forecast_high"]]
-    )
-    _, axes = plots.new_axes()
-    plots.plot_trend(frame, axes)
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["wave 1", "wave 3", "wave 4", "wave 6"]

@@ -395,6 +395,5 @@ def _published(run: dict[str, Any]) -> str:
     return (
         f"Central epsilon by shuffling of all answers: (ε = {upward(run['published_epsilon'])}, δ = "
         f"{run['published_delta']:g}), with {run['published_crowd']:,} reports in the smallest group that published results "
-        f"distinguish. It is the privacy loss "
-        f"to somebody who sees this page only, {CONDITION_OF_PAGE}."
+        f"distinguish. It is the privacy loss to somebody who sees this page only, {CONDITION_OF_PAGE}."
     )

@@ -310,8 +310,8 @@ left join composed_budgets as composed
 where this.run_id = $run_id
 
 -- name: trends
--- one row per round, group and functional of the attribute: the estimate, the smoothed value and the forecast, in at most 30 rounds up to this one
-select attribute, "round", given, number as functional, estimate, low, high, smoothed, smoothed_low, smoothed_high, forecast, forecast_low, forecast_high
+-- one row per round, group and functional of the attribute: the estimate and the smoothed value, in at most 30 rounds up to this one
+select "round", given, number as functional, estimate, low, high, smoothed, smoothed_low, smoothed_high
 from trends
 where attribute = $attribute
     and estimator not in ('bias_aware', 'distribution_free') -- which are of the same numbers

@@ -10,7 +10,7 @@ Modules:
     discrete_distribution: distributions on support points
     distribution: distribution functions with simultaneous bands
     frequency: frequencies with their intervals
-    functional: functionals with their intervals, and numbers over rounds
+    functional: functionals with their intervals
     inline: a figure as an element of a page
     joint: pictures of two attributes
     picture_kind: what a kind of picture is
@@ -25,7 +25,7 @@ from dpcore.results.plots.density import percent_width, plot_density, plot_group
 from dpcore.results.plots.differences import difference_pictures
 from dpcore.results.plots.discrete_distribution import plot_law
 from dpcore.results.plots.frequency import plot_frequency
-from dpcore.results.plots.functional import plot_functional, plot_trend
+from dpcore.results.plots.functional import plot_functional
 from dpcore.results.plots.inline import inline, narrow, places
 from dpcore.results.plots.joint import pair_pictures, plot_along, plot_joint
 from dpcore.results.plots.style import height_for, new_axes, new_panels, png, svg
@@ -52,7 +52,6 @@ __all__ = [
     "plot_groups",
     "plot_joint",
     "plot_law",
-    "plot_trend",
     "png",
     "svg",
 ]

@@ -20,7 +20,6 @@ PICTURES: tuple[Kind, ...] = (
     frequency.GROUPS,
     functional.NUMBERS,
     functional.GROUPS,
-    functional.SMOOTHED,
 )
 
 

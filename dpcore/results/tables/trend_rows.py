@@ -72,7 +72,7 @@ def _until(tables: dict[str, pd.DataFrame], rounds: Sequence[str]) -> Iterator[t
     Series that have estimates in the same rounds are smoothed together.
     """
     there = tables["estimate"][list(rounds)].notna().to_numpy()
-    days, are_dates = days_of(rounds)
+    days, are_dates = _days_of(rounds)
     for pattern in np.unique(there[there[:, -1] & (there.sum(axis=1) >= LEAST)], axis=0):
         rows = np.flatnonzero((there == pattern).all(axis=1))
         own = {name: table.iloc[rows, np.flatnonzero(pattern)] for name, table in tables.items()}
@@ -110,7 +110,7 @@ def _until(tables: dict[str, pd.DataFrame], rounds: Sequence[str]) -> Iterator[t
         )
 
 
-def days_of(rounds: Sequence[str]) -> tuple[np.ndarray, bool]:
+def _days_of(rounds: Sequence[str]) -> tuple[np.ndarray, bool]:
     """Return the days since 1970 of rounds that are named by dates, in order, else their places; and whether they are days."""
     try:
         days = np.array([date.fromisoformat(name).toordinal() - _EPOCH for name in rounds])
