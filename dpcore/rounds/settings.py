@@ -183,7 +183,11 @@ class Rules(Declared):
 class Round(Rules, Where, ReportSource):
     """A complete round with simulated clients, a file of records, or collected reports."""
 
-    keep_reports: bool = option(False, "Keep the files of reports after landing; otherwise they are deleted.")
+    keep_reports: bool = option(
+        False,
+        "Keep the reports that the run made of records or of simulated clients; otherwise they are deleted after landing. A "
+        "folder of collected reports stays.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
