@@ -68,14 +68,13 @@ class CentralGuarantee:
     def words(self) -> str:
         """The figure of the whole with its conditions, a sentence without its full stop."""
         if self.whole is None:
-            return "against readers of published results only: no less than the local epsilon, because " + "; ".join(
-                self.refusals
+            figure = "no less than the local epsilon, because " + "; ".join(self.refusals)
+        else:
+            figure = (
+                f"(epsilon {upward(self.whole.epsilon)}, delta {self.whole.delta:g}) by shuffling, if {self.reports:,} clients "
+                f"report{self.group} {CONDITION}"
             )
-        return (
-            f"against readers of published results only: (epsilon {upward(self.whole.epsilon)}, delta {self.whole.delta:g}) by "
-            f"shuffling, if "
-            f"{self.reports:,} clients report{self.group} {CONDITION}"
-        )
+        return f"against readers of published results only: {figure}"
 
 
 def planned(scheme: Scheme, clients: int | None = None) -> CentralGuarantee:

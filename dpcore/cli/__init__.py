@@ -9,7 +9,6 @@ Modules:
     conformance: commands for clients in other languages: vectors, conformance
     dry_run: `ldpflow dry-run`: repeated simulated rounds of a scheme
     follow_up: `ldpflow scheme --from`: the scheme of a second round
-    scheme_summary: what `ldpflow scheme` prints of a scheme
     odds: odds of reports, printed
     options: options that several commands share
     printing: tables and progress in the terminal
@@ -18,6 +17,7 @@ Modules:
     reports: commands on reports: privatize, receive, serve, key
     round_summary: summary printed after a round
     rounds: commands of rounds: run, collect, estimate, backfill, cleanup, forget
+    scheme_summary: what `ldpflow scheme` prints of a scheme
     schemes: commands on schemes: scheme, plan, audit
     studies/: commands of studies, in a checkout only: reproduce, benchmark
 """
@@ -157,9 +157,9 @@ def main(arguments: list[str] | None = None) -> None:
 def _flush() -> None:
     """Write what is left to standard output; a reader that has closed the pipe, such as `head`, is no error."""
     out = sys.__stdout__  # typer may have put another in place of sys.stdout
+    if out is None:
+        return
     try:
-        if out is not None:
-            out.flush()
+        out.flush()
     except BrokenPipeError:
-        assert out is not None
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())  # Python flushes again when it ends

@@ -57,7 +57,11 @@ def summarize(scheme: Scheme, file: Path, bundles: Path, *, verbose: bool) -> No
 
 def _show_attributes(scheme: Scheme, published: CentralGuarantee | None) -> None:
     """Print the attributes with their epsilons; published: also print certified losses, and these central epsilons."""
-    details = () if published is None else ("certified loss", "by shuffling")
+    details: tuple[str, ...] = ()
+    if published is not None:
+        from dpcore.privacy.shuffling.central_epsilon import upward
+
+        details = ("certified loss", "by shuffling")
     table = new_table(f"{scheme.name}  {scheme.digest[:16]}", "attribute", "asks", "mechanism", "epsilon", *details)
     uncertified = []
     for name, attribute in scheme.attributes.items():
@@ -65,8 +69,6 @@ def _show_attributes(scheme: Scheme, published: CentralGuarantee | None) -> None
         uncertified += [] if certificate.holds else [name]
         row.append(attribute.budget.text)
         if published is not None:
-            from dpcore.privacy.shuffling.central_epsilon import upward
-
             mark = "<=" if certificate.holds else ">"
             promise = "e^epsilon" if certificate.kind == "ratio" else "epsilon"
             bound = f"{certificate.kind} {float(certificate.kept):.6f} {mark} {promise}"

@@ -28,15 +28,19 @@ if TYPE_CHECKING:
 
 
 def revealed(
-    run: Run, estimates: Round, batches: Sequence[Aggregate], charges: Mapping[str, TokenCharges]
+    run: Run,
+    aggregate: Aggregate,
+    batches: Sequence[Aggregate],
+    cells: np.ndarray,
+    charges: Mapping[str, TokenCharges],
 ) -> CentralGuarantee:
     """Return the central epsilon by shuffling of the round.
 
-    batches: the aggregates that the checks compare, see `gathered`.  charges: by token.
+    batches: the aggregates that the checks compare, see `gathered`.  cells: as from `alike`.  charges: by token.
     """
     from dpcore.audit.publication import central_guarantee  # a slow import
 
-    plan, aggregate, cells = run.plan, estimates.aggregate, alike(estimates)
+    plan = run.plan
     sizes = np.concatenate([_sizes(part, cells) for part in (aggregate, *batches)])
     reports = int(sizes[sizes > 0].min())
     before = warehouse.accepted_before(plan.warehouse, run.scheme.digest, plan.round, plan.run_id)

@@ -45,10 +45,9 @@ def told(scheme, many, batches=(), known=NOBODY, others=NOBODY, before=(), keep_
     plan = SimpleNamespace(min_clients=0, warehouse="", round="r", run_id="i", keep_reports=keep_reports)
     run = SimpleNamespace(plan=plan, scheme=scheme)
     estimates = pipeline.estimate_all(aggregate(scheme, many), 0)
-    parts = publication.gathered(
-        [aggregate(scheme, batch) for batch in batches or (many,)], publication.alike(estimates)
-    )
-    return publication.revealed(run, estimates, parts, {"a": known, "b": others})
+    cells = publication.alike(estimates)
+    parts = publication.gathered([aggregate(scheme, batch) for batch in batches or (many,)], cells)
+    return publication.revealed(run, estimates.aggregate, parts, cells, {"a": known, "b": others})
 
 
 def test_a_round_tells_what_its_crowd_leaves(scheme, monkeypatch):
@@ -124,11 +123,12 @@ def labelled(counts, fewest, monkeypatch, extra="", batches=1):
         for turn in range(batches)
     ]
     estimates = pipeline.estimate_all(reduce(Aggregate.merge, parts), fewest)
-    together = publication.gathered(parts, publication.alike(estimates))
+    sets = publication.alike(estimates)
+    together = publication.gathered(parts, sets)
     monkeypatch.setattr(publication.warehouse, "accepted_before", lambda *_: [])
     plan = SimpleNamespace(min_clients=fewest, warehouse="", round="r", run_id="i", keep_reports=False)
     run = SimpleNamespace(plan=plan, scheme=grouped)
-    return publication.revealed(run, estimates, together, {"a": NOBODY}), together
+    return publication.revealed(run, estimates.aggregate, together, sets, {"a": NOBODY}), together
 
 
 @pytest.mark.parametrize(

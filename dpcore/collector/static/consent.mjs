@@ -4,7 +4,7 @@
  * this survey and round, and when the last one was: each further report would reveal more, and the page says so.
  */
 
-import { make } from "./elements.mjs";
+import { categoryOf, inWords, make, titleOf } from "./elements.mjs";
 import { Client, INSTANTS, InvalidRecord, dateIn, isDate, fetchBundle, writeReport } from "./ldpflow.mjs";
 import { chance, hasOdds, showOdds } from "./odds.mjs";
 
@@ -15,11 +15,8 @@ const number = (value, digits = 0) => value.toLocaleString("en", { maximumFracti
 const isInstant = ({ unit }) => unit === INSTANTS;
 const unitOf = (attribute) => (isDate(attribute) ? "" : attribute.unit);
 const shown = (attribute, x) => (isDate(attribute) ? dateIn(x, attribute.unit) : number(x, 6));
-const inWords = (name) => name.replaceAll("_", " ");
-const titleOf = ({ name, title, key, column }) => title || inWords(key ? column : name);
 const asked = (one) => wording.questions?.[one.key ? one.column : one.name] ?? titleOf(one);
 const idOf = ({ key, name }) => key ?? name; // of a question: an attribute, or a column of a joint attribute
-const inARow = (names) => new Intl.ListFormat("en-GB").format(names);
 const MOST_RADIOS = 8;
 
 let scheme;
@@ -123,7 +120,7 @@ function promise() {
 }
 
 /** The names of the labels as words in a sentence; "" if there are none. */
-const unprotectedNames = () => inARow([...scheme.labels.values()].map(titleOf));
+const unprotectedNames = () => new Intl.ListFormat("en-GB").format([...scheme.labels.values()].map(titleOf));
 
 /** Show the labels, and what they reveal. */
 function showLabels() {
@@ -271,7 +268,7 @@ function listed(words) {
 /** Describe an answer of the report in words. */
 function described(attribute, { level, values }) {
   const { mechanism } = attribute;
-  const categories = attribute.categories.map((label) => attribute.titles?.get(label) ?? label);
+  const categories = attribute.categories.map((label) => categoryOf(attribute, label));
   const scale = mechanism.levels > 1 ? `Scale ${level + 1} of ${mechanism.levels}, ` : "";
   const [low, high] = mechanism.ranges(level)[0];
   switch (attribute.mechanismName) {
@@ -288,7 +285,7 @@ function described(attribute, { level, values }) {
 
 /** The respondent's own answer as the page shows it. */
 function inOwnWords(attribute, answer) {
-  const words = attribute.isNumber && answer && Number.isFinite(Number(answer)) ? number(Number(answer), 6) : attribute.titles?.get(answer) ?? answer;
+  const words = attribute.isNumber && answer && Number.isFinite(Number(answer)) ? number(Number(answer), 6) : categoryOf(attribute, answer);
   return words ? `${words} ${unitOf(attribute)}`.trim() : "–";
 }
 

@@ -98,7 +98,7 @@ def _read(name: str, table: Any) -> Attribute:
     keys.check_known(table, tuple(key.name for key in keys.LABEL), where)
     entries = keys.read(keys.LABEL, table, f"{where}.")
     try:
-        attribute_table.check_title(title=table.get("title"))
+        attribute_table.check_title("title", table.get("title"))
         entries |= attribute_table.categories_of(entries)
     except SchemeError as error:
         raise SchemeError(f"{where}: {error}") from None

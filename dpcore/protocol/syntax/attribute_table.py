@@ -61,7 +61,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
             functionals = () if entries["values"] is None else ("mean",)
         entries["name"], entries["column"] = name, name if entries.get("column") is None else entries["column"]
         printable(column=entries["column"], unit=entries.get("unit", ""))
-        check_title(title=table.get("title"))
+        check_title("title", table.get("title"))
         entries["mechanism"] = _mechanism(kind, entries, table, sizes)
         if kind == keys.PLANE:
             entries["sides"] = joint_attribute.numbers(entries, math.isqrt(entries["mechanism"].inputs))
@@ -146,13 +146,13 @@ def categories_of(entries: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def check_title(**named: Any) -> None:
-    """Raise SchemeError if a title is empty or not printable; None is no title."""
-    for name, title in named.items():
-        if title is not None:
-            if not isinstance(title, str) or not title.strip():
-                raise SchemeError(f"{name} must be a text in quotes that is not empty, got {title!r}")
-            printable(**{name: title})
+def check_title(key: str, title: Any) -> None:
+    """Raise SchemeError, which names the key, if a title is empty or not printable; None is no title."""
+    if title is None:
+        return
+    if not isinstance(title, str) or not title.strip():
+        raise SchemeError(f"{key} must be a text in quotes that is not empty, got {title!r}")
+    printable(**{key: title})
 
 
 def _check_titles(titles: Any, categories: tuple[str, ...]) -> None:
@@ -165,7 +165,7 @@ def _check_titles(titles: Any, categories: tuple[str, ...]) -> None:
             raise SchemeError(
                 f"titles.{category} is not the title of a category; its categories are {listed(categories)}"
             )
-        check_title(**{f"titles.{category}": title})
+        check_title(f"titles.{category}", title)
     shown = [titles.get(category, category) for category in categories]
     for title in titles.values():
         if shown.count(title) > 1:

@@ -38,12 +38,13 @@ def estimate(run: Run) -> Path:
         estimates = replace(estimates, regressions=dict.fromkeys(scheme.regressions, reason))
     # In order of arrival: one part for each file, or for each shard of simulated clients.
     parts = [wire.read_aggregate(part, scheme) for part in sorted((run.folder / "aggregates").glob("*.parquet"))]
-    batches = publication.gathered(parts, publication.alike(estimates))
+    cells = publication.alike(estimates)
+    batches = publication.gathered(parts, cells)
     tables = tables_of(estimates, people, plan.is_rehearsal, batches)
     tables["comparisons"] = comparisons.between_groups(estimates, plan.run_id)
     if charges := _token_charges(run):
         tables["budgets"] = spending.with_token_charges(tables["budgets"], charges)
-    tables |= publication.with_central_epsilon(tables, publication.revealed(run, estimates, batches, charges))
+    tables |= publication.with_central_epsilon(tables, publication.revealed(run, aggregate, batches, cells, charges))
     if plan.after is not None:
         from dpcore.rounds import follow_up  # needed for few rounds
 
