@@ -59,6 +59,7 @@ class Attribute:
     codes: Mapping[str, str] = field(default_factory=dict)
     values: tuple[float, ...] | None = None
     design: str | None = None
+    control: str = ""  # of a label whose categories are the arms of an experiment: the control arm; '' for any other
     sides: tuple[Attribute, ...] = ()  # the two columns of a joint attribute, each as an attribute of its own
 
     @property

@@ -122,8 +122,8 @@ def revise(before: Scheme, after: Scheme) -> Revision:
 
 
 def _content(label: dict[str, Any]) -> dict[str, Any]:
-    """The content of a label: its table without the column's name and titles."""
-    return {key: value for key, value in label.items() if key not in ("column", "title", "titles")}
+    """The content of a label: its table without the column's name, titles and control."""
+    return {key: value for key, value in label.items() if key not in ("column", "title", "titles", "control")}
 
 
 def _differences(where: str, left: dict[str, Any], right: dict[str, Any]) -> Iterator[Change]:

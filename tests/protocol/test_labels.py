@@ -13,6 +13,7 @@ from dpcore.functionals import group
 from dpcore.protocol.domain import label
 from dpcore.protocol.label_sums import members
 from dpcore.protocol.report import Answers, ReportBatch
+from dpcore.protocol.revision import revise
 from dpcore.wire import read_aggregate, read_report, read_reports, write_aggregate, write_report, write_reports
 
 ASKED = """name = "s"
@@ -194,6 +195,11 @@ def test_what_has_no_label_or_none_of_its_categories_is_refused(scheme: dp.Schem
         ('[labels.where]\ncategories = ["u"]', "at least 2"),
         ('[labels.where]\ncategories = ["u", "r"]\nepsilon = 1', "unknown key 'epsilon'"),
         ('[labels.a]\ncategories = ["u", "u"]', "must differ"),
+        (
+            '[labels.arm]\ncategories = ["u", "r"]\ncontrol = "v"',
+            "labels.arm: control must be one of the categories u, r; got 'v'",
+        ),
+        ('[labels.arm]\ncategories = ["u", "r"]\ncontrol = ""', "control must be one of the categories u, r; got ''"),
         ("[labels.Where]\ncategories = ['u', 'r']", "lower-case"),
         ("labels = 3", "labels"),
         (f"[labels.a]\ncategories = {[str(i) for i in range(5000)]}", "at most 4,096 combinations"),
@@ -204,6 +210,17 @@ def test_a_table_that_is_no_label_is_refused(more: str, message: str) -> None:
     text = f"{more}\n{ASKED}" if more.startswith("labels =") else f"{ASKED}\n{more}"
     with pytest.raises(SchemeError, match=message):
         dp.Scheme.from_toml(text)
+
+
+def test_a_control_arm_is_part_of_the_digest_and_without_one_the_text_is_as_before() -> None:
+    arms = f'{ASKED}\n[labels.arm]\ncategories = ["old", "new"]\n'
+    plain, experiment = dp.Scheme.from_toml(arms), dp.Scheme.from_toml(arms + 'control = "old"\n')
+    assert "control" not in plain.canonical
+    assert experiment.digest != plain.digest
+    again = dp.Scheme.from_toml(experiment.canonical)
+    assert again.canonical == experiment.canonical
+    assert again.labels["arm"].control == "old"
+    assert revise(plain, experiment).in_clear == ()
 
 
 def test_one_name_is_kept_for_the_weighted_population() -> None:

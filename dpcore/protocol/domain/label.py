@@ -20,7 +20,7 @@ from dpcore.mechanisms import Reports
 from dpcore.mechanisms.report_sums import in_ranges
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.syntax import attribute_table, attribute_types, keys
-from dpcore.protocol.syntax.fields import printable
+from dpcore.protocol.syntax.fields import listed, printable
 
 WEIGHTED = "weighted"  # as in `functionals.group`, which clients do not import
 MOST_CELLS = 4096  # combinations of all labels' categories; each has sums of its own
@@ -100,6 +100,10 @@ def _read(name: str, table: Any) -> Attribute:
     try:
         attribute_table.check_title("title", table.get("title"))
         entries |= attribute_table.categories_of(entries)
+        if table.get("control", entries["categories"][0]) not in entries["categories"]:
+            raise SchemeError(
+                f"control must be one of the categories {listed(entries['categories'])}; got {entries['control']!r}"
+            )
     except SchemeError as error:
         raise SchemeError(f"{where}: {error}") from None
     column = name if entries["column"] is None else entries["column"]
@@ -116,6 +120,7 @@ def _read(name: str, table: Any) -> Attribute:
         codes=entries["codes"],
         missing=entries["missing"],
         outside=entries["outside"],
+        control=entries["control"],
     )
 
 
@@ -129,6 +134,7 @@ def write(label: Attribute) -> dict[str, Any]:
             "codes": dict(label.codes),
         }
         | ({} if label.outside == "refuse" else {"outside": label.outside})
+        | ({"control": label.control} if label.control else {})
         | attribute_table.titles_of(label)
     )
 

@@ -181,7 +181,15 @@ _OWN = {
     ),
 }
 _LABELS = ("column", "title", "categories", "titles", "codes", "outside", "missing")
-LABEL = tuple(key for key in (*_SHARED, *_OWN["categorical"]) if key.name in _LABELS)
+LABEL = (
+    *(key for key in (*_SHARED, *_OWN["categorical"]) if key.name in _LABELS),
+    Option(
+        "control",
+        str,
+        default="",
+        words="makes the categories the arms of an experiment: the category of the control arm, compared with all others",
+    ),
+)
 _OWN[LATTICE] = (
     *(replace(key, is_needed=False) for key in _OWN["numeric"] if key.name in ("lower", "upper", "unit", "outside")),
     _STEP,

@@ -120,6 +120,7 @@ export const TABLES = {
     "codes": {"type": "dict"},
     "outside": {"type": "str", "choices": ["refuse", "other"], "default": "refuse"},
     "missing": {"type": "str", "choices": ["refuse", "category"], "default": "refuse"},
+    "control": {"type": "str", "default": ""},
   },
   "randomized_response": {
     "design": {"type": "str", "choices": ["two_coin"]},

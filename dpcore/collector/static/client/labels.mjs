@@ -19,6 +19,9 @@ export function labelOf(name, table) {
   printable("column", column);
   if (table.has("title")) checkTitle("title", table.get("title"));
   const domain = domainOf(entries, new Set(table.keys()));
+  if (table.has("control") && !domain.categories.includes(entries.get("control"))) {
+    throw new SchemeError(`control must be one of the categories; got ${entries.get("control")}`);
+  }
   const inputs = domain.categories.length;
   return { name, type: "label", column, title: entries.get("title"), mechanism: { inputs, levels: 1, ranges: () => [[0, inputs - 1]] }, ...domain };
 }
