@@ -35,7 +35,9 @@ def render(file: Path, run_id: str) -> str:
         drawn = ask(f"select path from figures where run_id = '{run_id}'")["path"]
     row, total, sections = content["run"], content["total"], content["sections"]
     lines = _estimates(f"{row['scheme']}, round {row['round']}, {row['accepted']:,} clients", sections)
-    lines += _together([*content["pairs"], *content["regressions"]])
+    lines += _together([*content["pairs"], *content["experiments"], *content["regressions"]])
+    for experiment in content["experiments"]:
+        lines += _experiment(experiment)
     differences = []
     for change in content["changes"]:
         title = f"change since round {change.since}"
@@ -103,6 +105,15 @@ def _together(pairs: list[Relation]) -> list[str]:
     """Return one line per pair of attributes and per regression: the first statistic with its interval, or the tests."""
     width = 1 + max((len(pair.title) for pair in pairs), default=0)
     return ["", *(f"{pair.title + ':':<{width}}  {pair.headline}" for pair in pairs)] if pairs else []
+
+
+def _experiment(experiment: Relation) -> list[str]:
+    """Return the table of an experiment with a remark; empty if it has no differences."""
+    if not experiment.rows:
+        return []
+    rows = [list(cells.values()) for cells in experiment.rows]
+    table = _table(f"experiment {experiment.title}", list(experiment.rows[0]), rows)
+    return ["", table, " ".join([experiment.about, *experiment.tests]), experiment.assumption]
 
 
 def _differences(

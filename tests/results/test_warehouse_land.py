@@ -275,6 +275,27 @@ def tables(shift=0.0):
                 "reason": [None],
             }
         ),
+        "experiments": pd.DataFrame(
+            {
+                "label": "variant",
+                "arm": "new",
+                "control": "old",
+                "attribute": "income",
+                "functional": ["mean", "quantile(0.5)"],
+                "difference": [1.5, None],
+                "standard_error": [0.5, None],
+                "low": [0.5, None],
+                "high": [2.5, None],
+                "confidence": 0.95,
+                "p_value": [0.003, None],
+                "adjusted_p_value": [0.003, None],
+                "outcomes": 1,
+                "ratio": [1.125, None],
+                "ratio_low": [1.0, None],
+                "ratio_high": [1.25, None],
+                "reason": [None, "new: too few reports"],
+            }
+        ),
         "smoothed": pd.DataFrame(
             {
                 "attribute": "income",

@@ -39,6 +39,8 @@ TABLES = {
     "labels": "run_id label category position reports population",
     "regressions": "run_id regression formula quantity category term kind reference reports estimate standard_error confidence "
     "low high statistic degrees p_value reason",
+    "experiments": "run_id label arm control attribute functional difference standard_error low high confidence p_value "
+    "adjusted_p_value outcomes ratio ratio_low ratio_high reason",
     "smoothed": "run_id attribute given number smoothed smoothed_error smoothed_low smoothed_high filtered filtered_low "
     "filtered_high forecast forecast_low forecast_high shift shift_error shift_p_value shifted",
     "weights": "run_id attribute labels reports effective_n design_effect",
@@ -89,6 +91,7 @@ DIGESTS = {
     "0035_simultaneous": "7f12b9b7248efbbf",
     "0036_regressions": "6c8d2556dbe0701b",
     "0037_smoothed": "c29cf845747b26ee",
+    "0038_experiments": "be897ef677258b9b",
 }
 
 

@@ -25,6 +25,7 @@ its limits and l', u' of the right one, low = difference - sqrt(l^2 + u'^2 - 2 r
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -82,6 +83,12 @@ class Comparison:
             return 0.0
         return abs(self.difference) * normal_quantile(self.confidence) / towards if towards > 0 else np.inf
 
+    @property
+    def p_value(self) -> float | None:
+        """Two-sided, of the hypothesis that the true difference is zero; None if it was refused."""
+        deviations = self.deviations
+        return None if deviations is None else math.erfc(deviations / math.sqrt(2))
+
 
 def compare(left: Any, right: Any, functional: Any, confidence: float = 0.95, *, memoised: bool = False) -> Comparison:
     """Return left's functional minus right's: two rounds, two cohorts, two groups of one aggregate, or a group and everyone.
@@ -119,7 +126,7 @@ def compare_frequencies(
     if _share_reports(left, right):
         raise SchemeError(f"both sides are {left.attribute} of one aggregate; name another round or cohort")
     confidence_of_one = confidence ** (1 / len(left.categories)) if simultaneous else confidence
-    sides = _shares(left, confidence_of_one), _shares(right, confidence_of_one)
+    sides = shares(left, confidence_of_one), shares(right, confidence_of_one)
     remark = _MEMOISED if memoised else None
     return {
         category: difference(one, other, remark=remark)
@@ -127,7 +134,8 @@ def compare_frequencies(
     }
 
 
-def _shares(estimate: FrequencyEstimate, confidence: float) -> list[FunctionalEstimate]:
+def shares(estimate: FrequencyEstimate, confidence: float = 0.95) -> list[FunctionalEstimate]:
+    """Return the unbiased proportion of each category."""
     low, high = estimate.interval(confidence)
     columns = (estimate.values, estimate.raw, estimate.standard_errors, low, high)
     return [
@@ -263,6 +271,37 @@ def difference(
         confidence=left.confidence,
         reason=remark,
     )
+
+
+def ratio(left: FunctionalEstimate, right: FunctionalEstimate) -> tuple[float, float, float] | None:
+    """Return left / right of two results with independent errors, and its limits.
+
+    None if either was refused, or unless right is significantly above zero.  Limits of both are taken as symmetric, the farther
+    one of each.
+
+    Source: [Fieller1954]
+    """
+    numbers = [(one.value, one.standard_error, one.low, one.high) for one in (left, right)]
+    if any(number is None for side in numbers for number in side):
+        return None
+    values, errors, lows, highs = np.array(numbers, dtype=np.float64).T
+    halves = np.maximum(np.maximum(values - lows, highs - values), normal_quantile(left.confidence) * errors)
+    (v, w), (numerator, denominator) = values, values**2 - halves**2
+    if w <= 0 or denominator <= 0:
+        return None
+    half = float(np.sqrt((v * w) ** 2 - numerator * denominator))
+    return float(v / w), float((v * w - half) / denominator), float((v * w + half) / denominator)
+
+
+def holm(p_values: np.ndarray) -> np.ndarray:
+    """Return p-values (k,) adjusted for k hypotheses, however dependent.
+
+    Source: [Holm1979]
+    """
+    order = np.argsort(p_values)
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.maximum.accumulate(p_values[order] * np.arange(len(p_values), 0, -1))
+    return np.minimum(adjusted, 1.0)
 
 
 def simultaneous_deviations(confidence: float, comparisons: int) -> float:

@@ -3,6 +3,7 @@
 Modules:
     cells: Markdown tables
     content: the content of a page, queried from the warehouse
+    experiments: experiments on a page
     fragments: a round as Markdown, for Prefect's UI
     latest_round: summary of the newest landed round
     odds: odds on a round's page

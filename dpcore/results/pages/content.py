@@ -13,6 +13,7 @@ from dpcore.errors import WarehouseError
 from dpcore.estimation.functional_estimate import BIAS_AWARE, DISTRIBUTION_FREE, REPEATED, TWO_ROUNDS
 from dpcore.privacy.shuffling.central_epsilon import upward
 from dpcore.privacy.shuffling.condition import CONDITION_OF_PAGE
+from dpcore.results.pages.experiments import experiments_of
 from dpcore.results.pages.latest_round import NothingLanded
 from dpcore.results.pages.pairs import pairs_of
 from dpcore.results.pages.pictures import Picture, pictures_of
@@ -175,8 +176,7 @@ def numbers_of(ask: Ask, run_id: str, *, drawn: bool = False) -> dict[str, Any]:
     """
     queries = {name: read_query(name, run_id=run_id) for name in _OF_RUN}
     (run,) = records(ask(queries["run"].sql))
-    before = records(ask(read_query("previous", run_id=run_id).sql))
-    previous = before[0] if before else None
+    previous = next(iter(records(ask(read_query("previous", run_id=run_id).sql))), None)
     attributes = records(ask(queries["attributes"].sql))
     checks = records(ask(queries["checks"].sql))
     details = {check["name"]: check["detail"] for check in checks}
@@ -190,6 +190,7 @@ def numbers_of(ask: Ask, run_id: str, *, drawn: bool = False) -> dict[str, Any]:
         "title": in_words(run["scheme"]),
         "sections": [replace(section, weighted=weights.get(section.name, "")) for section in sections],
         "pairs": pairs_of(ask, run_id, attributes, run["canonical"]),
+        "experiments": experiments_of(ask, run_id),
         "regressions": regressions_of(ask, run_id),
         "previous": previous,
         "changes": _changes(records(ask(queries["changes"].sql)), attributes),

@@ -57,7 +57,10 @@ def _pieces(content: dict[str, Any]) -> Pieces:
         failed=[f"{check['name']}: {check['detail']}" for check in content["failed"]],
         front=fill("front.md", content | _front(content)),
         attributes={section.name: _page(section, content) for section in sections},
-        pairs={pair.name: _pair_page(pair, content) for pair in (*content["pairs"], *content["regressions"])},
+        pairs={
+            relation.name: _pair_page(relation, content)
+            for relation in (*content["pairs"], *content["experiments"], *content["regressions"])
+        },
         estimates=_estimates(sections, content["simulated"]),
         changes=_differences([(line.attribute, line) for change in changes[:1] for line in change.lines], "moved"),
         since=changes[0].since if changes else "",
@@ -142,12 +145,16 @@ def _page(section: Section, content: dict[str, Any]) -> str:
 def _pair_page(pair: Relation, content: dict[str, Any]) -> str:
     """A page of a pair of attributes."""
     interval = f"{pair.confidence} interval".strip()
-    rows = [
+    rows: list[Row] = [{**row} for row in pair.rows] or [
         {"statistic": line.text, pair.second: line.group, "estimate": Strong(line.value), interval: line.interval}
         for line in (*pair.numbers, *pair.along)
     ]
     refused = [(f"{line.text}, {line.group}", line.note) for line in (*pair.numbers, *pair.along) if line.note]
-    own = {"pair": pair, "numbers_table": table(rows, "statistic", pair.second), "refused": refused}
+    own = {
+        "pair": pair,
+        "numbers_table": table(rows, "statistic", "outcome", pair.second),
+        "refused": refused,
+    }
     return fill("pair.md", content | own)
 
 

@@ -92,6 +92,28 @@ where comparisons.run_id = $run_id
     and comparisons.attribute = $attribute
 order by comparisons.functional, comparisons.given, comparisons.other_given
 
+-- name: experiments
+-- one row per arm and outcome of an experiment: its difference from the control arm, in this round and in all rounds so far
+select
+    experiments.*,
+    coalesce(attributes.unit, '') as unit,
+    pooled.rounds,
+    pooled.first_round,
+    pooled.difference as pooled_difference,
+    pooled.low as pooled_low,
+    pooled.high as pooled_high,
+    pooled.adjusted_p_value as pooled_p_value
+from experiments
+join attributes on attributes.run_id = experiments.run_id and attributes.attribute = experiments.attribute
+left join pooled_experiments as pooled
+    on pooled.run_id = experiments.run_id
+    and pooled.label = experiments.label
+    and pooled.arm = experiments.arm
+    and pooled.attribute = experiments.attribute
+    and pooled.functional = experiments.functional
+where experiments.run_id = $run_id
+order by experiments.rowid
+
 -- name: frequencies
 -- one row per category, for all clients and for each group, with the true proportion of simulated clients and the previous round, if any
 select frequencies.*, truths.value as truth, before.estimate as before

@@ -1,4 +1,4 @@
-"""Content of a page that several attributes share: two attributes together, or a regression on labels."""
+"""Content of a page that several attributes share: two attributes together, a regression on labels, or an experiment."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _HEADLINE_PARTS = 3  # conditional means in the one-line summary
 
 @dataclass(frozen=True, kw_only=True)
 class Relation:
-    """The content for a pair of attributes, or for a regression.
+    """The content for a pair of attributes, a regression or an experiment.
 
     numbers: estimates for all clients concerned.  along: estimates by group, such as the parts of the second attribute.
     tests: sentences.  assumption: of the intervals.  refused: why no estimate is available; '' otherwise.
-    formula: of a regression.  summary: in place of the headline; '' for none.
+    formula: of a regression.  rows: of an experiment, by column.  summary: in place of the headline; '' for none.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Relation:
     query: Query
     formula: str = ""
     summary: str = ""
+    rows: list[dict[str, str]] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
     frequencies: list[Line] = field(default_factory=list)  # as in an attribute's section, which shares a template
 

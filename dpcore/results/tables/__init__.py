@@ -2,6 +2,7 @@
 
 Modules:
     comparisons: rows of `comparisons`, between rounds and between groups
+    experiment_rows: differences and ratios of the arms of an experiment
     functional_rows: a functional estimate as a row, and back
     joint_tables: tables of two attributes
     largest_categories: the largest categories, with intervals valid after selection

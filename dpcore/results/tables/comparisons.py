@@ -8,13 +8,14 @@ The correction is by attribute, so an attribute with ten thousand categories doe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any
 
 import pandas as pd
 
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
+from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.estimation.inference.comparison import (
     Comparison,
     compare_frequencies,
@@ -100,22 +101,35 @@ def _of_pair(left: GroupEstimates, right: GroupEstimates, run_id: str) -> Iterat
     if isinstance(left.estimate, FrequencyEstimate) and isinstance(right.estimate, FrequencyEstimate):
         for comparison in compare_frequencies(left.estimate, right.estimate).values():
             yield _row(comparison, run_id, left.attribute, left.given, right.given, right.given, left.given)
-    others = {result.functional: result for result in right.functionals}
-    for result in left.functionals:
+    for result, other in both(left.functionals, right.functionals):
+        rho, remark = related(left.estimate, right.estimate, parse(result.functional))
+        comparison = difference(result, other, correlation=rho, remark=remark)
+        yield _row(comparison, run_id, left.attribute, left.given, right.given, right.given, left.given)
+
+
+def both(
+    left: Iterable[FunctionalEstimate], right: Iterable[FunctionalEstimate]
+) -> Iterator[tuple[FunctionalEstimate, FunctionalEstimate]]:
+    """Yield the results of each functional that both sides have."""
+    others = {result.functional: result for result in right}
+    for result in left:
         if result.functional in others:
-            rho, remark = related(left.estimate, right.estimate, parse(result.functional))
-            comparison = difference(result, others[result.functional], correlation=rho, remark=remark)
-            yield _row(comparison, run_id, left.attribute, left.given, right.given, right.given, left.given)
+            yield result, others[result.functional]
 
 
 def _row(
     comparison: Comparison, run_id: str, attribute: str, group: str, other: str, right: str, left: str = "this round"
 ) -> tuple[Any, ...]:
+    numbers = [getattr(comparison, name) for name in _NUMBERS]
+    return (run_id, attribute, group, other, comparison.functional, *numbers, reason_of(comparison, left, right))
+
+
+def reason_of(comparison: Comparison, left: str, right: str) -> str | None:
+    """Return the reason of a comparison, with the names of its sides."""
     reason = comparison.reason
     if comparison.is_refused and reason is not None:
         reason = reason.replace("left: ", f"{left}: ").replace("right: ", f"{right}: ")
-    numbers = [getattr(comparison, name) for name in _NUMBERS]
-    return (run_id, attribute, group, other, comparison.functional, *numbers, reason)
+    return reason
 
 
 def _judged(rows: list[tuple[Any, ...]]) -> pd.DataFrame:

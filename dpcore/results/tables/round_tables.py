@@ -26,6 +26,7 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import category_law
 from dpcore.protocol.syntax.keys import PLANE
 from dpcore.results.checks.round_checks import checks, every_estimate
+from dpcore.results.tables.experiment_rows import experiment_table
 from dpcore.results.tables.functional_rows import NUMBERS, row_of
 from dpcore.results.tables.joint_tables import joint_tables
 from dpcore.results.tables.regression_tables import regression_table
@@ -54,6 +55,7 @@ def tables_of(
         "functionals": _functionals(round_),
         **joint_tables(round_.joints),
         "regressions": regression_table(round_.regressions, round_.aggregate.scheme.regressions),
+        "experiments": experiment_table(round_),
         "sensitivities": _sensitivities(round_),
         "levels": _levels(round_),
         "budgets": _budgets(round_),

@@ -13,8 +13,8 @@ import pandas as pd
 from dpcore.results.text.phrases import Line, in_words, rounded, separated, title_of
 
 _RANGE = re.compile(r"(-?[0-9.]+(?:e[-+]?\d+)?)(?: to (-?[0-9.]+(?:e[-+]?\d+)?))?")
-_SIGNIFICANCE = 0.05  # level of the tests
-_LEAST = 1e-4  # smallest p-value that is printed
+SIGNIFICANCE = 0.05  # level of the tests
+LEAST = 1e-4  # smallest p-value that is printed
 
 
 @dataclass(frozen=True)
@@ -123,12 +123,12 @@ def read_test(row: Mapping[str, Any], first: Side, second: Side) -> str:
             f"the mean of {first.words} differs significantly between parts of {second.words}",
             f"no significant difference in the mean of {first.words} between parts of {second.words}",
         ),
-    }[str(row["functional"])][p >= _SIGNIFICANCE]
+    }[str(row["functional"])][p >= SIGNIFICANCE]
     return f"{claim[:1].upper()}{claim[1:]} ({in_words(str(row['functional']))}: {p_value_text(row)})."
 
 
 def p_value_text(row: Mapping[str, Any]) -> str:
     """Return the p-value of a row with a test, and its statistic, in words."""
     p, degrees = float(row["p_value"]), int(row["degrees"])
-    text = f"p {'< 0.0001' if p < _LEAST else f'= {p:.2g}'}"
+    text = f"p {'< 0.0001' if p < LEAST else f'= {p:.2g}'}"
     return f"{text}, chi-squared {row['statistic']:.1f} on {degrees} degree{'s' if degrees > 1 else ''} of freedom"

@@ -33,6 +33,7 @@ RESULTS = {
     "joint": "scheme, round, pair of attributes and cell of their two-way table",
     "associations": "scheme, round, pair of attributes and joint functional or test",
     "regressions": "scheme, round, regression, quantity, category and term",
+    "experiments": "scheme, round, label with a control arm, other arm, attribute and outcome",
     "smoothed": "scheme, round, attribute, group and number of a series of three or more rounds",
     "sensitivities": "scheme, round, attribute, estimator, group and number",
     "levels": "scheme, round, attribute, group and level that the level rule examined",
