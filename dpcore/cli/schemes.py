@@ -148,10 +148,16 @@ def plan(
         ),
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="With --odds: after so many rounds with fresh answers.")] = 1,
+    detect: Annotated[
+        bool,
+        typer.Option("--detect", help="Print the smallest differences that an experiment finds; needs a control arm."),
+    ] = False,
+    power: Annotated[float, typer.Option(help="With --detect: the probability of finding such a difference.")] = 0.8,
 ) -> None:
     """Find clients, epsilon or error from the other two, and recommend a mechanism.
 
     With --odds, find the epsilon for these odds; with an aim as well, also print the resulting error.
+    With --detect, print the smallest difference between arms for every outcome.
 
     Example: ldpflow plan data/schemes/consumer_expenditure.toml --aim "income: mean" --epsilon 1 --error 300
     """
@@ -161,8 +167,15 @@ def plan(
     from dpcore.rounds.planning.odds import plan_odds
     from dpcore.rounds.planning.planner import Planner
 
+    if detect:
+        if aim or odds is not None or epsilon is not None or error is not None:
+            raise typer.BadParameter(
+                "--detect takes --clients and --power only; it finds the differences of all outcomes"
+            )
+        _show_detectable(scheme, clients, power)
+        return
     if not aim and odds is None:
-        raise typer.BadParameter('--aim "ATTRIBUTE: QUANTITY" or --odds is required')
+        raise typer.BadParameter('--aim "ATTRIBUTE: QUANTITY", --odds or --detect is required')
     if odds is not None and epsilon is not None:
         raise typer.BadParameter("--odds finds epsilon; use one of --odds and --epsilon")
     planner = Planner.read(scheme, share=share, design_effect=design_effect)
@@ -183,6 +196,35 @@ def plan(
     with progress("planning", None):
         answer = planner.plan(Aim.parse(aim), clients=clients, epsilon=epsilon, error=error)
     _show_plan(answer)
+
+
+def _show_detectable(file: Path, clients: int | None, power: float) -> None:
+    """Print the smallest difference of every outcome that an experiment finds."""
+    from dpcore.protocol.scheme import Scheme
+    from dpcore.results.text.phrases import phrase, rounded, title_of, titled
+    from dpcore.rounds.planning.assumed_population import population_of
+    from dpcore.rounds.planning.detection import detectable
+
+    scheme = Scheme.from_toml(file)
+    with progress("planning", None):
+        rows = detectable(scheme, clients=clients or scheme.clients, power=power)
+    with titled(scheme.canonical):
+        for label in dict.fromkeys(row.label for row in rows):
+            own = [row for row in rows if row.label == label]
+            control = scheme.labels[label].control
+            table = new_table(f"experiment {title_of(label)}", "arm", "reports", "outcome", "smallest difference")
+            for row in own:
+                wording = phrase(row.functional, scheme.attributes[row.attribute].unit, row.attribute)
+                size = wording.factor * (row.difference or 0.0)
+                text = (
+                    f"{rounded(size, size / 10)} {wording.unit_of_difference}".strip() if row.difference else row.reason
+                )
+                arms = ", ".join(title_of(label, arm) for arm in row.arms)
+                table.add_row(arms, f"{row.reports[0]:,}", f"{title_of(row.attribute)}: {wording.text}", text)
+            show(table)
+            print(f"control arm {title_of(label, control)}: {own[0].reports[1]:,} reports")
+    print(f"found with {100 * power:g} % power at 5 %, two-sided, in one round, before adjustment for several outcomes")
+    print(f"planned for respondents: {population_of(scheme).name}")
 
 
 def _show_pair(plan: PairPlan) -> None:

@@ -3,6 +3,7 @@
 Modules:
     aims: aims, forecasts and plans
     assumed_population: the population that a plan assumes
+    detection: smallest differences that an experiment finds
     dry_runs: repeated simulated rounds, with errors and coverage of the estimates
     expected_aggregate: the expected aggregate
     joint_plan: plans for two attributes

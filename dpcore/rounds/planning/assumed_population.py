@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+
+from dpcore.populations.default_population import default_population
+from dpcore.populations.registry import NAMES, by_scheme
+from dpcore.protocol.scheme import Scheme
 
 
 @dataclass(frozen=True)
@@ -32,3 +37,10 @@ class Assumed:
     def probabilities(self, attribute: str, categories: Sequence[str], condition: str | None = None) -> np.ndarray:
         """Return equal probabilities, shape (k,)."""
         return np.full(len(categories), 1 / len(categories))
+
+
+def population_of(scheme: Scheme) -> Any:
+    """Return the population that the scheme states or that has its name, otherwise the assumed one."""
+    if scheme.simulate:
+        return default_population(scheme)
+    return by_scheme(scheme.name) if scheme.name in NAMES else Assumed()

@@ -32,15 +32,13 @@ from dpcore.functionals import Cdf, parse
 from dpcore.mechanisms.calibration import purposes
 from dpcore.mechanisms.categorical.randomized_response import RandomizedResponse
 from dpcore.mechanisms.registry import BY_KIND, options_of
-from dpcore.populations.default_population import default_population
-from dpcore.populations.registry import NAMES, by_scheme
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import category_law
 from dpcore.protocol.syntax import keys, toml_writer
 from dpcore.protocol.syntax.fields import listed
 from dpcore.rounds.planning.aims import DENSITY, FREQUENCY, Aim, Forecast, Plan
-from dpcore.rounds.planning.assumed_population import Assumed
+from dpcore.rounds.planning.assumed_population import Assumed, population_of
 from dpcore.rounds.planning.expected_aggregate import expected_aggregate
 from dpcore.rounds.planning.joint_plan import PairAim, PairPlan, plan_pair
 from dpcore.rounds.planning.lower_bound import limit, of_curve
@@ -80,9 +78,7 @@ class Planner:
         text = source if isinstance(source, str) and "\n" in source else Path(source).read_text(encoding="utf-8")
         document = tomllib.loads(text, parse_float=str)
         document.pop("simulate", None)  # for dry runs only
-        if population is None and (scheme.simulate or scheme.name in NAMES):
-            population = default_population(scheme) if scheme.simulate else by_scheme(scheme.name)
-        return cls(MappingProxyType(document), population, share / design_effect)
+        return cls(MappingProxyType(document), population or population_of(scheme), share / design_effect)
 
     def plan(
         self,
