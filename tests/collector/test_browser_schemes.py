@@ -103,6 +103,20 @@ def test_silence_that_no_report_hides_is_not_opened(tmp_path: Path, root: Path) 
     assert said["noise"]
 
 
+def test_a_control_arm_is_opened_if_it_is_one_of_the_categories(tmp_path: Path, root: Path) -> None:
+    (tmp_path / ENTRY).write_text(joined(root / "dpcore/collector/static"), "utf-8")
+    shutil.copy(root / "tests/browser/bundles.mjs", tmp_path)
+    text = 'name = "s"\n[attributes.a]\ntype = "boolean"\nepsilon = 1\n[labels.arm]\ncategories = ["x", "y"]\ncontrol = "y"'
+    fine = Scheme.from_toml(text).canonical
+    cases = {"fine": fine, "none": fine.replace('control = "y"', 'control = "z"')}
+    said = node(
+        tmp_path, OPEN_ALL, json.dumps({name: Bundle(name, case, {}, "", "").files() for name, case in cases.items()})
+    )
+    assert said["fine"] == ""
+    assert "labels.arm: control must be one of the categories; got z" in said["none"]
+    assert _refused(cases["none"])
+
+
 PAIRABLE = {
     "wave": 'type = "numeric"\nlower = 0\nupper = 1\nmechanism = "square_wave"\ncells = 8',
     "levels": 'type = "numeric"\nlower = 0\nupper = 1\nmissing = "category"\nmechanism = "dyadic_wave"',

@@ -94,6 +94,8 @@ def test_larger_arms_and_less_power_find_smaller_differences() -> None:
 def test_a_scheme_without_an_experiment_is_refused() -> None:
     with pytest.raises(SchemeError, match="no label has a control arm"):
         planned(SCHEME.replace('control = "old"', ""))
+    with pytest.raises(SchemeError, match="reports of an arm"):
+        planned(clients=297)
     with pytest.raises(SchemeError, match="power"):
         planned(power=1.0)
 

@@ -14,7 +14,7 @@ are not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -24,7 +24,7 @@ from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.estimation.inference.comparison import difference, holm, ratio, shares
 from dpcore.functionals import parse
 from dpcore.functionals.group import Group
-from dpcore.pipeline import GroupEstimates, Round
+from dpcore.pipeline import Round
 from dpcore.protocol.attribute import Attribute
 from dpcore.results.tables.comparisons import both, reason_of
 from dpcore.results.text.phrases import is_share
@@ -54,9 +54,10 @@ def _rows(round_: Round, label: Attribute) -> Iterator[dict[str, Any]]:
     for arm in label.categories:
         for name, attribute in round_.aggregate.scheme.attributes.items():
             sides = [groups.get((Group(label.name, category), name)) for category in (arm, label.control)]
-            if arm == label.control or sides[0] is None or sides[1] is None:
+            results = [outcomes(side.estimate, side.functionals, attribute) for side in sides if side is not None]
+            if arm == label.control or not results:
                 continue
-            for one, other in both(_outcomes(sides[0], attribute), _outcomes(sides[1], attribute)):
+            for one, other in both(*results):
                 compared = difference(one, other)
                 rate = None if attribute.is_date else ratio(one, other)
                 reason = reason_of(compared, arm, label.control)
@@ -74,12 +75,14 @@ def _rows(round_: Round, label: Attribute) -> Iterator[dict[str, Any]]:
                 }
 
 
-def _outcomes(group: GroupEstimates, attribute: Attribute) -> Iterator[FunctionalEstimate]:
-    """The proportions of categories, and the functionals that the scheme names."""
-    if isinstance(group.estimate, FrequencyEstimate) and not attribute.is_numeric:
-        yield from shares(group.estimate)
+def outcomes(
+    estimate: Any, functionals: Iterable[FunctionalEstimate], attribute: Attribute
+) -> Iterator[FunctionalEstimate]:
+    """Yield the proportions of categories, and the functionals that the scheme names."""
+    if isinstance(estimate, FrequencyEstimate) and not attribute.is_numeric:
+        yield from shares(estimate)
     named = {str(parse(name)) for name in attribute.functionals}
-    yield from (result for result in group.functionals if result.functional in named)
+    yield from (result for result in functionals if result.functional in named)
 
 
 def _adjusted(rows: pd.DataFrame, attributes: Any) -> pd.DataFrame:
