@@ -44,23 +44,25 @@ class Shifted(Assumed):
         return (1 - reflected) * law + reflected * law[::-1]
 
 
-def power(attribute: str, functional: str, people: Shifted, rounds: int, sizes: tuple[int, int]) -> float:
-    """The share of simulated rounds in which arm and control arm differ significantly."""
-    table = PLAIN.split("[attributes.")
-    [own] = [part for part in table if part.startswith(attribute)]
-    scheme = dp.Scheme.from_toml(f"{table[0]}[attributes.{own}")
-    significant = 0
-    for seed in range(rounds):
+def power(attribute: str, functional: str, people: Shifted, rounds: int, clients: int, pairs: int = 1) -> float:
+    """The share of simulated rounds in which two arms differ significantly; pairs: control arms that each arm meets."""
+    head, *tables = PLAIN.split("[attributes.")
+    [own] = [table for table in tables if table.startswith(attribute)]
+    scheme = dp.Scheme.from_toml(f"{head}[attributes.{own}")
+    arms = []
+    for place, law in enumerate((people, Shifted())):
         results = []
-        for place, (law, clients) in enumerate(zip((people, Shifted()), sizes, strict=True)):
-            total = pipeline.simulate(scheme, law, dp.seeded(2 * seed + place), clients)
-            estimate = pipeline.estimate(total, attribute)
+        for seed in range(place, 2 * rounds, 2):
+            estimate = pipeline.estimate(pipeline.simulate(scheme, law, dp.seeded(seed), clients), attribute)
             of_shares = {one.functional: one for one in shares(estimate)} if attribute != "spent" else {}
             results.append(of_shares.get(functional) or estimate.functional(parse(functional)))
-        p_value = difference(*results).p_value
-        assert p_value is not None
-        significant += p_value < 0.05
-    return significant / rounds
+        arms.append(results)
+    p_values = [
+        difference(arm, arms[1][(place + shift) % rounds]).p_value
+        for place, arm in enumerate(arms[0])
+        for shift in range(pairs)
+    ]
+    return sum(p is not None and p < 0.05 for p in p_values) / len(p_values)
 
 
 @pytest.mark.parametrize(("attribute", "functional"), [("bought", "frequency(true)"), ("device", "frequency(desktop)")])
@@ -69,18 +71,19 @@ def test_shares_are_found_with_the_planned_power(attribute: str, functional: str
     assert row.reports == (2000, 2000)
     assert row.arms == ("new", "plain")
     assert row.difference is not None
-    assert power(attribute, functional, Shifted(share=row.difference), 2000, row.reports) == pytest.approx(
-        0.8, abs=0.03
-    )
+    assert power(attribute, functional, Shifted(share=row.difference), 2000, 2000) == pytest.approx(0.8, abs=0.03)
 
 
 @pytest.mark.nightly
-def test_a_mean_is_found_with_the_planned_power_in_unequal_arms() -> None:
-    text = SCHEME + "[simulate.variant]\nshares = { new = 1, old = 3, plain = 1 }\n"
-    row = next(one for name, one in planned(text, power=0.6).items() if name == "mean")
-    assert row.reports == (1200, 3600)
+def test_a_mean_is_found_with_the_planned_power() -> None:
+    row = planned()["mean"]
     assert row.difference is not None
-    assert power("spent", "mean", Shifted(mean=row.difference), 1500, row.reports) == pytest.approx(0.6, abs=0.03)
+    assert power("spent", "mean", Shifted(mean=row.difference), 600, 2000, pairs=20) == pytest.approx(0.8, abs=0.03)
+
+
+def test_arms_have_the_shares_that_the_scheme_simulates() -> None:
+    text = SCHEME + "[simulate.variant]\nshares = { new = 1, old = 3, plain = 1 }\n"
+    assert {row.reports for row in detectable(dp.Scheme.from_toml(text), clients=6000)} == {(1200, 3600)}
 
 
 def test_larger_arms_and_less_power_find_smaller_differences() -> None:
