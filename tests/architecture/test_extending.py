@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
+from dpcore.results.warehouse.schema_migration import shipped_migrations
+
 ROOT = Path(__file__).parents[2]
 MOST_FILES = {
     "mechanism": 3,
@@ -53,7 +55,7 @@ def test_the_pages_show_all_there_is_to_add() -> None:
 
 
 def test_each_touches_as_few_files_as_promised_and_still_applies() -> None:
-    there = len(list((ROOT / "dpcore/results/warehouse/migrations").glob("*.sql")))
+    there = len(shipped_migrations())
     check = ["git", "apply", "--check", "--recount", "-"]
     for page, (diff, _) in EXTENSIONS.items():
         assert 0 < len(re.findall(r"^\+\+\+ b/", diff, re.MULTILINE)) <= MOST_FILES[page], page

@@ -324,6 +324,13 @@ def test_gaps_doubles_and_odd_names_are_refused(tmp_path, names):
         read_migrations(tmp_path)
 
 
+def test_one_file_may_hold_several(tmp_path):
+    (tmp_path / "0001_to_0002.sql").write_text("-- migration: 0001_a\nselect 1;\n-- migration: 0002_b\nselect 2;\n")
+    (tmp_path / "0003_c.sql").write_text("select 3;\n")
+    found = [(one.version, one.name, one.sql) for one in read_migrations(tmp_path)]
+    assert found == [(1, "a", "select 1;\n"), (2, "b", "select 2;\n"), (3, "c", "select 3;\n")]
+
+
 def test_a_duckdb_file_with_other_tables_is_refused_and_left_as_it_is(tmp_path):
     path = tmp_path / "other.duckdb"
     with duckdb.connect(path) as connection:

@@ -1,8 +1,9 @@
 """Brings a warehouse file to the tables and views of this code.
 
-Rules: migrations are numbered files, contiguous from 1.  Each is applied in one transaction together with the row that records
-it; a new file gets all of them in one transaction.  An applied migration is never edited.  A file of newer code is rejected,
-and a database that is not a warehouse is never changed.  Views, macros and comments have no data and are created again.
+Rules: migrations are numbered from 1 without gaps, each a file; older ones are joined in one.  Each is applied in one
+transaction together with the row that records it; a new file gets all of them in one transaction.  An applied migration is
+never edited.  A file of newer code is rejected, and a database that is not a warehouse is never changed.  Views, macros and
+comments have no data and are created again.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ from dpcore.errors import MigrationError, WarehouseError
 from dpcore.results.warehouse.transaction import one_line, transaction
 from dpcore.results.warehouse.views import create_views
 
-_FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)")
+_JOINED = re.compile(r"^-- migration: (\S+)\n", re.MULTILINE)  # above each migration of a file that holds several
 _LEDGER = ["version", "name", "sha256", "applied_at"]  # columns of `migrations`, which identify a warehouse
 
 
 @dataclass(frozen=True)
 class Migration:
-    """One numbered SQL file."""
+    """One numbered text of SQL."""
 
     version: int
     name: str
@@ -47,10 +49,14 @@ def read_migrations(folder: Traversable) -> tuple[Migration, ...]:
     for file in folder.iterdir():
         if not file.name.endswith(".sql"):
             continue
-        match = _FILE_NAME.fullmatch(file.name)
-        if match is None:
-            raise MigrationError(f"{file.name}: not a migration; its name has to be like 0001_runs.sql")
-        migrations.append(Migration(int(match[1]), match[2], file.read_text(encoding="utf-8")))
+        text = file.read_text(encoding="utf-8")
+        first, *joined = _JOINED.split(text)
+        named = zip(joined[::2], joined[1::2], strict=True) if not first else [(file.name.removesuffix(".sql"), text)]
+        for name, sql in named:
+            match = _NAME.fullmatch(name)
+            if match is None:
+                raise MigrationError(f"{file.name}: not a migration; its name has to be like 0001_runs.sql")
+            migrations.append(Migration(int(match[1]), match[2], sql))
     migrations.sort(key=lambda migration: migration.version)
     versions = [migration.version for migration in migrations]
     if versions != list(range(1, len(migrations) + 1)):
