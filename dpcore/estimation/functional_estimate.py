@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from numbers import Real
 from statistics import NormalDist
 from typing import Any
 
@@ -98,7 +99,7 @@ def normal_quantile(confidence: float) -> float:
 
 def check_confidence(confidence: float) -> None:
     """Raise SchemeError unless 0 < confidence < 1."""
-    if not 0 < confidence < 1:
+    if not isinstance(confidence, Real) or not 0 < confidence < 1:
         raise SchemeError(f"confidence must lie strictly between 0 and 1, got {confidence}")
 
 

@@ -73,6 +73,8 @@ def _parsed(text: str, scheme: Any) -> tuple[Formula, Any]:
     import formulaic  # type: ignore[import-untyped]
 
     where = f"formula {text!r}"
+    if not isinstance(text, str):
+        raise SchemeError(f"{where}: not a text; write it as {_EXAMPLE}")
     if "**" in text or "^" in text:  # formulaic multiplies powers out: (a + b)**40 takes 2^40 steps
         raise SchemeError(f"{where}: powers are not available; write interactions with * or :")
     try:

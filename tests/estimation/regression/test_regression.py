@@ -302,13 +302,21 @@ def test_references_choose_what_others_are_compared_with() -> None:
         ("y ~ (region + sex)**40", "powers are not available"),
         ("y + y ~ region", "no attribute 'y + y'; the scheme has y"),
         ("y ~ region | sex", "not an outcome and labels"),
+        (3, "formula 3: not a text"),
     ],
 )
-def test_a_formula_that_is_none_is_refused_in_one_line(formula: str, problem: str) -> None:
+def test_a_formula_that_is_none_is_refused_in_one_line(formula: Any, problem: str) -> None:
     whole = aggregate(jobs("epsilon = 4"), records(300))
     with pytest.raises(SchemeError, match=re.escape(problem)) as refused:
         dp.regress(whole, formula)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("confidence", ["a", "0.9", None, 1, float("nan")])
+def test_a_confidence_that_is_none_is_refused(confidence: Any) -> None:
+    whole = aggregate(jobs("epsilon = 4"), records(300))
+    with pytest.raises(SchemeError, match="confidence must lie strictly between 0 and 1, got"):
+        dp.regress(whole, "y ~ region", confidence=confidence)
 
 
 def test_too_few_reports_and_categories_that_nobody_has_are_refused() -> None:
