@@ -13,13 +13,14 @@ which is the likelihood equation for counts, and the quasi-likelihood equation f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
 
 from dpcore.errors import NotEstimable
 from dpcore.estimation import constants
+from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.mechanisms.fisher_information import Information, SeenThrough
 from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
 
@@ -50,6 +51,16 @@ class Sums:
             for row, count, law in zip(self.statistics, self.n, laws, strict=True)
         ]
         return [Information(one.matrix[np.ix_(self.order, self.order)], one.vector[self.order]) for one in in_order]
+
+    def unused(self) -> np.ndarray:
+        """Return the places in `order` of the categories whose share of all reports is not significantly above 0."""
+        share = np.full((1, len(self.order)), 1 / len(self.order))
+        together = replace(self, statistics=self.statistics.sum(axis=0)[None], n=np.array([self.n.sum()]))
+        information = together.information(share)[0]
+        covariance = np.linalg.pinv(information.matrix, hermitian=True)
+        return np.flatnonzero(
+            covariance @ information.vector < normal_quantile(0.95) * np.sqrt(np.diagonal(covariance))
+        )
 
     def deviance(self, laws: np.ndarray, at: np.ndarray) -> float:
         """Return minus twice the log-likelihood of `laws`, (C, k), up to a constant.

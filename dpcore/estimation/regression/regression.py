@@ -259,7 +259,16 @@ class _Categorical(_Model):
     def fitted(cls, attribute: Any, cells: _Cells, order: np.ndarray) -> _Categorical:
         model = attribute.mechanism.model()
         sums = categorical_outcome.Sums(model, order, cells.statistics, cells.n, cells.weights)
-        return cls(matrix=cells.matrix, sums=sums, fit=categorical_outcome.fit(sums, cells.matrix))
+        try:
+            return cls(matrix=cells.matrix, sums=sums, fit=categorical_outcome.fit(sums, cells.matrix))
+        except NotEstimable as error:
+            unused = [attribute.categories[place] for place in order[sums.unused()]]
+            if not unused:
+                raise
+            more = f" or {len(unused) - 1} more of its categories" if len(unused) > 1 else ""
+            raise NotEstimable(
+                f"{attribute.name}: almost no respondents have {unused[0]!r}{more}; merge these with others in a new scheme"
+            ) from error
 
     def predicted(self, matrix: np.ndarray) -> np.ndarray:
         return categorical_outcome.proportions(self.fit.coefficients, matrix)

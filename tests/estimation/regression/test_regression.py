@@ -328,6 +328,11 @@ def test_too_few_reports_and_categories_that_nobody_has_are_refused() -> None:
     separated = aggregate(jobs(IDENTITY), only)
     with pytest.raises(NotEstimable, match="do not determine every coefficient"):
         dp.regress(separated, "y ~ sex")
+    ranges = aggregate(
+        scheme('type = "categorical"\nbins = [-9, 0, 9, 99]\nepsilon = 4'), table.assign(y=table["income"] - 40)
+    )
+    with pytest.raises(NotEstimable, match="y: almost no respondents have '99 and above'; merge"):
+        dp.regress(ranges, "y ~ sex")
     silent = scheme('type = "numeric"\nlower = 0\nupper = 1\nepsilon = 4\nmissing = "category"')
     answers = aggregate(silent, table.assign(y=0.5))
     with pytest.raises(SchemeError, match="nonresponse is an answer"):
