@@ -89,11 +89,16 @@ class Fit:
     distance: float
 
 
-def fit(sums: Sums, matrix: np.ndarray, start: np.ndarray | None = None) -> Fit:
+def fit(sums: Sums, matrix: np.ndarray) -> Fit:
     """Return the fitted model; matrix: (C, p).
 
     Raises NotEstimable if the reports do not determine the coefficients.
     """
+    return _finished(sums, maximum(sums, matrix), matrix)
+
+
+def maximum(sums: Sums, matrix: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
+    """Return the coefficients that maximise the likelihood, (k - 1, p); raises NotEstimable as `fit` does."""
     k, p = len(sums.order), matrix.shape[1]
     coefficients = np.zeros((k - 1, p)) if start is None else start
     for _ in range(constants.NEWTON_STEPS):
@@ -104,7 +109,7 @@ def fit(sums: Sums, matrix: np.ndarray, start: np.ndarray | None = None) -> Fit:
         score = np.einsum("c,ckq,ck->q", sums.weights, moved, scores)
         step = _solved(_curvature(sums.weights, moved, information), score).reshape(k - 1, p)
         if np.abs(step).max(initial=0.0) < constants.COEFFICIENT_TOLERANCE:
-            return _finished(sums, coefficients + step, matrix)
+            return np.asarray(coefficients + step)
         coefficients = coefficients + _step_length(sums, information, coefficients, step, matrix) * step
         if np.abs(coefficients).max(initial=0.0) > constants.MAX_SPREAD:
             break

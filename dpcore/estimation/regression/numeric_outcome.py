@@ -16,7 +16,7 @@ import numpy as np
 from dpcore.errors import NotEstimable
 from dpcore.estimation.density.inner_products import InnerProducts
 from dpcore.estimation.density.likelihood import Counts, Likelihood
-from dpcore.estimation.inference.distribution_free_weights import DistributionFreeWeights
+from dpcore.estimation.inference.distribution_free_weights import DistributionFreeWeights, Weighed
 from dpcore.estimation.regression.categorical_outcome import UNDETERMINED
 from dpcore.mechanisms.observation_model import FiniteChannel, NoisyFeatures, ScoreSums
 
@@ -60,14 +60,19 @@ def _of_scores(attribute: Any, model: ScoreSums, statistics: np.ndarray, n: int)
 def _of_likelihoods(
     attribute: Any, model: FiniteChannel | NoisyFeatures, statistics: np.ndarray
 ) -> Iterator[tuple[float, float]]:
-    """The mean and variance of each cell; all cells whose reports have every level share the weights of their sum."""
-    everyone = DistributionFreeWeights(_likelihood(model, statistics.sum(axis=0)))
-    numbers = _numbers(attribute, everyone.inputs)
-    pooled = everyone.weigh(numbers[None])
-    for row in statistics:
+    """The mean and variance of each cell; cells of a channel with reports of the same levels share the weights of their sum."""
+    alike = [
+        tuple(model.reports(row) > 0) if isinstance(model, FiniteChannel) else cell
+        for cell, row in enumerate(statistics)
+    ]
+    shared: dict[Any, Weighed] = {}
+    for row, key in zip(statistics, alike, strict=True):
         own = DistributionFreeWeights(_likelihood(model, row))
-        has_levels = isinstance(model, FiniteChannel) and np.all(model.reports(row) > 0)
-        weighed = pooled if has_levels else own.weigh(numbers[None])
+        if key not in shared:
+            together = statistics[[other == key for other in alike]].sum(axis=0)
+            everyone = DistributionFreeWeights(_likelihood(model, together))
+            shared[key] = everyone.weigh(_numbers(attribute, everyone.inputs)[None])
+        weighed = shared[key]
         yield float(own.values(weighed)[0]), float(own.deviations(weighed, own.observed)[0] ** 2)
 
 

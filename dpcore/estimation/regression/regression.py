@@ -278,8 +278,9 @@ class _Categorical(_Model):
 
     def ratio(self, columns: np.ndarray) -> float:
         start = self.fit.coefficients[:, columns]
-        smaller = categorical_outcome.fit(self.sums, self.matrix[:, columns], start)
-        return self.sums.deviance(smaller.laws, self.fit.laws) - self.sums.deviance(self.fit.laws, self.fit.laws)
+        matrix = self.matrix[:, columns]
+        smaller = categorical_outcome.proportions(categorical_outcome.maximum(self.sums, matrix, start), matrix)
+        return self.sums.deviance(smaller, self.fit.laws) - self.sums.deviance(self.fit.laws, self.fit.laws)
 
 
 @dataclass(frozen=True, eq=False)
