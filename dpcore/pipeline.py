@@ -54,7 +54,7 @@ Estimate = DensityEstimate | FrequencyEstimate
 class GroupEstimates(OfGroup):
     """Estimates of an attribute within one category of another attribute or of a label.
 
-    estimate: None if the group is too small; every functional then has the reason.
+    estimate: None if the group is too small; every functional then has the reason.  reason: why there is none, or ''.
     """
 
     attribute: str
@@ -62,6 +62,7 @@ class GroupEstimates(OfGroup):
     estimator: str
     estimate: Estimate | None
     functionals: tuple[FunctionalEstimate, ...]
+    reason: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,7 +369,14 @@ def _group_estimates(attribute: Attribute, group: Group, one: Estimate | None, r
         refused(functional, reason) if one is None else one.functional(functional) for functional in requested
     )
     estimator = attribute.estimator if one is None else one.estimator
-    return GroupEstimates(attribute=attribute.name, group=group, estimator=estimator, estimate=one, functionals=results)
+    return GroupEstimates(
+        attribute=attribute.name,
+        group=group,
+        estimator=estimator,
+        estimate=one,
+        functionals=results,
+        reason="" if one is not None else reason,
+    )
 
 
 def _atoms(estimate: Estimate | None) -> list[Atom]:

@@ -20,11 +20,11 @@ from typing import Any
 import pandas as pd
 
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
-from dpcore.estimation.functional_estimate import FunctionalEstimate
+from dpcore.estimation.functional_estimate import FunctionalEstimate, refused
 from dpcore.estimation.inference.comparison import difference, holm, ratio, shares
 from dpcore.functionals import parse
 from dpcore.functionals.group import Group
-from dpcore.pipeline import Round
+from dpcore.pipeline import GroupEstimates, Round
 from dpcore.protocol.attribute import Attribute
 from dpcore.results.tables.comparisons import both, reason_of
 from dpcore.results.text.phrases import is_share
@@ -54,7 +54,7 @@ def _rows(round_: Round, label: Attribute) -> Iterator[dict[str, Any]]:
     for arm in label.categories:
         for name, attribute in round_.aggregate.scheme.attributes.items():
             sides = [groups.get((Group(label.name, category), name)) for category in (arm, label.control)]
-            results = [outcomes(side.estimate, side.functionals, attribute) for side in sides if side is not None]
+            results = [_of_arm(side, attribute) for side in sides if side is not None]
             if arm == label.control or not results:
                 continue
             for one, other in both(*results):
@@ -75,6 +75,12 @@ def _rows(round_: Round, label: Attribute) -> Iterator[dict[str, Any]]:
                 }
 
 
+def _of_arm(arm: GroupEstimates, attribute: Attribute) -> Iterator[FunctionalEstimate]:
+    if arm.estimate is None:
+        return unavailable(attribute, arm.reason)
+    return outcomes(arm.estimate, arm.functionals, attribute)
+
+
 def outcomes(
     estimate: Any, functionals: Iterable[FunctionalEstimate], attribute: Attribute
 ) -> Iterator[FunctionalEstimate]:
@@ -83,6 +89,13 @@ def outcomes(
         yield from shares(estimate)
     named = {str(parse(name)) for name in attribute.functionals}
     yield from (result for result in functionals if result.functional in named)
+
+
+def unavailable(attribute: Attribute, reason: str) -> Iterator[FunctionalEstimate]:
+    """Yield the outcomes that an attribute would have, with the reason why there are no estimates."""
+    if not attribute.is_numeric:
+        yield from (refused(f"frequency({category})", reason, kind="smooth") for category in attribute.categories)
+    yield from (refused(parse(name), reason) for name in attribute.functionals)
 
 
 def _adjusted(rows: pd.DataFrame, attributes: Any) -> pd.DataFrame:

@@ -19,7 +19,7 @@ import numpy as np
 
 from dpcore import pipeline
 from dpcore.errors import NotEstimable, SchemeError, check_within
-from dpcore.estimation.functional_estimate import FunctionalEstimate, refused
+from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.estimation.inference.comparison import difference
 from dpcore.functionals import parse
 from dpcore.protocol.attribute import Attribute
@@ -27,7 +27,7 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import category_law
 from dpcore.protocol.syntax import toml_writer
 from dpcore.protocol.syntax.keys import PLANE
-from dpcore.results.tables.experiment_rows import outcomes
+from dpcore.results.tables.experiment_rows import outcomes, unavailable
 from dpcore.rounds.planning.assumed_population import population_of
 from dpcore.rounds.planning.expected_aggregate import expected_aggregate
 from dpcore.rounds.planning.search import LEAST_CLIENTS, MOST_CLIENTS
@@ -97,7 +97,7 @@ def _estimates(scheme: Scheme, people: Any, reports: int) -> dict[tuple[str, str
             own = outcomes(estimate, map(estimate.functional, functionals), attribute)
             results |= {(name, one.functional): one for one in own}
         except (NotEstimable, np.linalg.LinAlgError) as error:
-            results |= {(name, str(one)): refused(one, str(error)) for one in functionals}
+            results |= {(name, one.functional): one for one in unavailable(attribute, str(error))}
     return results
 
 
