@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcore.results.pages.query import Ask, Query, read_query
 from dpcore.results.pages.relations import Relation
-from dpcore.results.text.joint_phrases import LEAST, SIGNIFICANCE
+from dpcore.results.text.joint_phrases import SIGNIFICANCE, rounded_p_value
 from dpcore.results.text.phrases import SHOWN, read, records, title_of
 
 _ASSUMPTION = (
@@ -69,11 +69,7 @@ def _cells(row: dict[str, Any]) -> dict[str, str]:
         "outcome": f"{line.attribute}: {line.text}",
         "difference": line.value,
         "interval": line.interval,
-        "adjusted p": _p_value(row["adjusted_p_value"]),
+        "adjusted p": rounded_p_value(row["adjusted_p_value"]),
         "always-valid interval": of_all.interval,
-        "always-valid p": _p_value(_pooled_p(row)) if of_all.interval else "",
+        "always-valid p": rounded_p_value(_pooled_p(row)) if of_all.interval else "",
     }
-
-
-def _p_value(p: float) -> str:
-    return f"< {LEAST:.4f}" if p < LEAST else f"{p:.2g}"

@@ -130,5 +130,9 @@ def read_test(row: Mapping[str, Any], first: Side, second: Side) -> str:
 def p_value_text(row: Mapping[str, Any]) -> str:
     """Return the p-value of a row with a test, and its statistic, in words."""
     p, degrees = float(row["p_value"]), int(row["degrees"])
-    text = f"p {'< 0.0001' if p < LEAST else f'= {p:.2g}'}"
-    return f"{text}, chi-squared {row['statistic']:.1f} on {degrees} degree{'s' if degrees > 1 else ''} of freedom"
+    return f"p {'' if p < LEAST else '= '}{rounded_p_value(p)}, chi-squared {row['statistic']:.1f} on {degrees} degree{'s' if degrees > 1 else ''} of freedom"
+
+
+def rounded_p_value(p: float) -> str:
+    """Return a p-value with two digits, or '< 0.0001'."""
+    return f"< {LEAST:.4f}" if p < LEAST else f"{p:.2g}"
