@@ -331,6 +331,12 @@ def test_one_file_may_hold_several(tmp_path):
     assert found == [(1, "a", "select 1;\n"), (2, "b", "select 2;\n"), (3, "c", "select 3;\n")]
 
 
+def test_text_above_the_first_of_several_is_refused(tmp_path):
+    (tmp_path / "0001_to_0002.sql").write_text("-- tables\n-- migration: 0001_a\nselect 1;\n")
+    with pytest.raises(MigrationError, match="0001_to_0002.sql: text above its first line '-- migration: NAME'"):
+        read_migrations(tmp_path)
+
+
 def test_a_duckdb_file_with_other_tables_is_refused_and_left_as_it_is(tmp_path):
     path = tmp_path / "other.duckdb"
     with duckdb.connect(path) as connection:

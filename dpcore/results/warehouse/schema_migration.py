@@ -51,6 +51,10 @@ def read_migrations(folder: Traversable) -> tuple[Migration, ...]:
             continue
         text = file.read_text(encoding="utf-8")
         first, *joined = _JOINED.split(text)
+        if first and joined:
+            raise MigrationError(
+                f"{file.name}: text above its first line '-- migration: NAME'; move it below that line or into another file"
+            )
         named = zip(joined[::2], joined[1::2], strict=True) if not first else [(file.name.removesuffix(".sql"), text)]
         for name, sql in named:
             match = _NAME.fullmatch(name)
