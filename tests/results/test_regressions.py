@@ -14,9 +14,11 @@ from dpcore import pipeline
 from dpcore.cli.round_summary import render
 from dpcore.errors import SchemeError
 from dpcore.estimation.requirements import check_estimates
+from dpcore.protocol.domain import dates
 from dpcore.results import warehouse
 from dpcore.results.pages import pieces, publish
 from dpcore.results.tables.round_tables import tables_of
+from dpcore.results.text.regression_phrases import read_estimate
 from tests.helpers import undrawn
 
 SCHEME = """
@@ -158,3 +160,15 @@ def test_a_round_that_lands_again_declares_its_earlier_regressions(tmp_path: Pat
     rows = warehouse.query(tmp_path / "w.duckdb", "from latest_regressions")
     assert rows["quantity"].tolist() == ["none"] * 2
     assert set(rows["reason"].str.partition(";")[0]) == {"the round has landed with the regression 'income ~ region'"}
+
+
+@pytest.mark.parametrize(("unit", "mean"), [(dates.DAYS, "2026-05-29"), (dates.INSTANTS, "2026-05-29 12:00 UTC")])
+def test_a_mean_of_dates_is_a_date_and_a_difference_is_in_days(unit: str, mean: str) -> None:
+    row = {"regression": "start", "formula": "start ~ region", "kind": "linear", "category": "", "unit": unit}
+    intercept = {"quantity": "coefficient", "term": "intercept", "estimate": 20602.5, "low": 20600.0, "high": 20605.0}
+    line = read_estimate(row | intercept)
+    assert line.value == mean
+    assert line.interval.startswith("2026-05-27")
+    for quantity in ("coefficient", "effect"):
+        later = {"quantity": quantity, "term": "region = south", "estimate": 3.04, "low": 1.0, "high": 5.1}
+        assert read_estimate(row | later).value == "3.0 days"

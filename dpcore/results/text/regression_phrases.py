@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from dpcore.estimation.regression.design_matrix import INTERCEPT, LINEAR
+from dpcore.protocol.domain import dates
 from dpcore.results.text.joint_phrases import p_value_text
 from dpcore.results.text.phrases import Line, in_words, rounded, title_of
 
@@ -26,8 +27,13 @@ def read_estimate(row: Mapping[str, Any]) -> Line:
     factor = 100.0 if is_share else 1.0
     value, low, high = (factor * number for number in (value, low, high))
 
+    unit = "% points" if is_share else "" if is_ratio else str(row["unit"] or "")
+    is_date = unit in dates.EXAMPLES and row["term"] == INTERCEPT
+    if unit in dates.EXAMPLES:
+        unit = dates.SUFFIXES[unit] if is_date else "days"
+
     def formatted(number: float) -> str:
-        return rounded(number, high - low, value)
+        return dates.date_text(number, row["unit"]) if is_date else rounded(number, high - low, value)
 
     return Line(
         attribute=in_words(row["regression"]),
@@ -37,7 +43,7 @@ def read_estimate(row: Mapping[str, Any]) -> Line:
         estimate=formatted(value),
         low=formatted(low),
         high=formatted(high),
-        unit="% points" if is_share else "" if is_ratio else str(row["unit"] or ""),
+        unit=unit,
         truth="",
         holds=None,
         note="",
