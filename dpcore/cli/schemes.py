@@ -207,7 +207,8 @@ def _show_detectable(file: Path, clients: int | None, power: float) -> None:
 
     scheme = Scheme.from_toml(file)
     with progress("planning", None):
-        rows = detectable(scheme, clients=clients or scheme.clients, power=power)
+        people = population_of(scheme)
+        rows = detectable(scheme, people, clients=clients or scheme.clients, power=power)
     with titled(scheme.canonical):
         for label in dict.fromkeys(row.label for row in rows):
             own = [row for row in rows if row.label == label]
@@ -224,7 +225,7 @@ def _show_detectable(file: Path, clients: int | None, power: float) -> None:
             show(table)
             print(f"control arm {title_of(label, control)}: {own[0].reports[1]:,} reports")
     print(f"found with {100 * power:g} % power at 5 %, two-sided, in one round, before adjustment for several outcomes")
-    print(f"planned for respondents: {population_of(scheme).name}")
+    print(f"planned for respondents: {people.name}")
 
 
 def _show_pair(plan: PairPlan) -> None:

@@ -13,7 +13,7 @@ from dpcore import cli, pipeline
 from dpcore.errors import SchemeError
 from dpcore.estimation.inference.comparison import difference, shares
 from dpcore.functionals import parse
-from dpcore.rounds.planning.assumed_population import Assumed
+from dpcore.rounds.planning.assumed_population import Assumed, population_of
 from dpcore.rounds.planning.detection import Detectable, detectable
 from tests.results.test_experiments import SCHEME
 
@@ -21,7 +21,9 @@ PLAIN = SCHEME.partition("[labels")[0]
 
 
 def planned(text: str = SCHEME, clients: int = 6000, **options: float) -> dict[str, Detectable]:
-    return {row.functional: row for row in detectable(dp.Scheme.from_toml(text), clients=clients, **options)}
+    scheme = dp.Scheme.from_toml(text)
+    rows = detectable(scheme, population_of(scheme), clients=clients, **options)
+    return {row.functional: row for row in rows}
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,9 @@ def test_a_mean_is_found_with_the_planned_power() -> None:
 
 def test_arms_have_the_shares_that_the_scheme_simulates() -> None:
     text = SCHEME + "[simulate.variant]\nshares = { new = 1, old = 3, plain = 1 }\n"
-    assert {row.reports for row in detectable(dp.Scheme.from_toml(text), clients=6000)} == {(1200, 3600)}
+    scheme = dp.Scheme.from_toml(text)
+    rows = detectable(scheme, population_of(scheme), clients=6000)
+    assert {row.reports for row in rows} == {(1200, 3600)}
 
 
 def test_larger_arms_and_less_power_find_smaller_differences() -> None:

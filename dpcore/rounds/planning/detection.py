@@ -28,7 +28,6 @@ from dpcore.protocol.simulation import category_law
 from dpcore.protocol.syntax import toml_writer
 from dpcore.protocol.syntax.keys import PLANE
 from dpcore.results.tables.experiment_rows import outcomes, unavailable
-from dpcore.rounds.planning.assumed_population import population_of
 from dpcore.rounds.planning.expected_aggregate import expected_aggregate
 from dpcore.rounds.planning.search import LEAST_CLIENTS, MOST_CLIENTS
 
@@ -49,14 +48,15 @@ class Detectable:
     reason: str
 
 
-def detectable(scheme: Scheme, *, clients: int, power: float = 0.8) -> list[Detectable]:
+def detectable(scheme: Scheme, people: Any, *, clients: int, power: float = 0.8) -> list[Detectable]:
     """Return the smallest differences that are significant at 5 %, two-sided and alone, with this power.
 
+    people: the population that the scheme assumes (`assumed_population`).
     Arms have the proportions that the scheme's `simulate` states for the label, else equal ones.
     Raises SchemeError if no label has a control arm.
     """
     check_within(0.05, 0.999, power=power)
-    people, rows = population_of(scheme), []
+    rows = []
     for label in (label for label in scheme.labels.values() if label.control):
         sizes = _sizes(scheme, label, people, clients)
         check_within(LEAST_CLIENTS, MOST_CLIENTS, **{"reports of an arm": min(sizes.values())})
