@@ -333,7 +333,7 @@ def test_one_file_may_hold_several(tmp_path):
 
 def test_text_above_the_first_of_several_is_refused(tmp_path):
     (tmp_path / "0001_to_0002.sql").write_text("-- tables\n-- migration: 0001_a\nselect 1;\n")
-    with pytest.raises(MigrationError, match="0001_to_0002.sql: text above its first line '-- migration: NAME'"):
+    with pytest.raises(MigrationError, match=r"0001_to_0002\.sql: text above its first line '-- migration: NAME'"):
         read_migrations(tmp_path)
 
 

@@ -130,7 +130,8 @@ def read_test(row: Mapping[str, Any], first: Side, second: Side) -> str:
 def p_value_text(row: Mapping[str, Any]) -> str:
     """Return the p-value of a row with a test, and its statistic, in words."""
     p, degrees = float(row["p_value"]), int(row["degrees"])
-    return f"p {'' if p < LEAST else '= '}{rounded_p_value(p)}, chi-squared {row['statistic']:.1f} on {degrees} degree{'s' if degrees > 1 else ''} of freedom"
+    text = f"p {'' if p < LEAST else '= '}{rounded_p_value(p)}"
+    return f"{text}, chi-squared {row['statistic']:.1f} on {degrees} degree{'s' if degrees > 1 else ''} of freedom"
 
 
 def rounded_p_value(p: float) -> str:
