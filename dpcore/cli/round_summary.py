@@ -35,16 +35,17 @@ def render(file: Path, run_id: str) -> str:
         drawn = ask(f"select path from figures where run_id = '{run_id}'")["path"]
     row, total, sections = content["run"], content["total"], content["sections"]
     lines = _estimates(f"{row['scheme']}, round {row['round']}, {row['accepted']:,} clients", sections)
-    lines += _together([*content["pairs"], *content["experiments"], *content["regressions"]])
+    lines += _together("", [*content["pairs"], *content["experiments"]])
+    lines += _together("regressions", content["regressions"])
     for experiment in content["experiments"]:
         lines += _experiment(experiment)
-    differences = []
+    differences, interval = [], _interval(sections)
     for change in content["changes"]:
         title = f"change since round {change.since}"
-        differences += _differences(title, "moved", change.lines, change.left_out, change.remarks)
+        differences += _differences(title, interval, "moved", change.lines, change.left_out, change.remarks)
     among = [line for section in sections for line in section.differences]
     left_out = sum(section.differences_left_out for section in sections)
-    differences += _differences("differences between groups", "differ", among, left_out)
+    differences += _differences("differences between groups", interval, "differ", among, left_out)
     lines += [*differences, JUDGED, ""] if differences else []
     lines += dict.fromkeys(section.weighted for section in sections if section.weighted)
     if file.name == warehouse.REHEARSAL:
@@ -75,8 +76,7 @@ def print_pictures(run: Run) -> None:
 
 def _estimates(title: str, sections: list[Section]) -> list[str]:
     """Return the table of all attributes, the reasons of withheld estimates, and the coverage of the true values."""
-    confidences = {section.confidence for section in sections if section.confidence}
-    interval = f"{confidences.pop()} interval" if len(confidences) == 1 else "interval"
+    interval = _interval(sections)
     rows, refusals, covers = [], [], []
     for section in sections:
         heads = (section.title, section.stated)
@@ -101,10 +101,17 @@ def _estimates(title: str, sections: list[Section]) -> list[str]:
     return [_table(title, columns, rows, has_sections=True), *notes, *remarks, *coverage]
 
 
-def _together(pairs: list[Relation]) -> list[str]:
-    """Return one line per pair of attributes and per regression: the first statistic with its interval, or the tests."""
-    width = 1 + max((len(pair.title) for pair in pairs), default=0)
-    return ["", *(f"{pair.title + ':':<{width}}  {pair.headline}" for pair in pairs)] if pairs else []
+def _interval(sections: list[Section]) -> str:
+    """Return the heading of intervals, with their confidence if it is the same everywhere; that of differences is the same."""
+    confidences = {section.confidence for section in sections if section.confidence}
+    return f"{confidences.pop()} interval" if len(confidences) == 1 else "interval"
+
+
+def _together(title: str, relations: list[Relation]) -> list[str]:
+    """Return one line per pair, experiment or regression: the first statistic with its interval, or the tests."""
+    width = 1 + max((len(relation.title) for relation in relations), default=0)
+    lines = [f"{relation.title + ':':<{width}}  {relation.headline}" for relation in relations]
+    return ["", *filter(None, [title]), *lines] if lines else []
 
 
 def _experiment(experiment: Relation) -> list[str]:
@@ -117,14 +124,14 @@ def _experiment(experiment: Relation) -> list[str]:
 
 
 def _differences(
-    title: str, verdict: str, differences: list[Line], left_out: int, remarks: Iterable[str] = ()
+    title: str, interval: str, verdict: str, differences: list[Line], left_out: int, remarks: Iterable[str] = ()
 ) -> list[str]:
     """Return the table of differences with the remarks about it; empty if there are no differences."""
     rows, previous = [], ""
     for line in differences:
         name, previous = ("" if line.attribute == previous else line.attribute), line.attribute
         rows.append([name, line.quantity, line.group, line.value, line.interval, line.verdict])
-    columns = ["attribute", "quantity", "group", "change" if verdict == "moved" else "difference", "interval", verdict]
+    columns = ["attribute", "quantity", "group", "change" if verdict == "moved" else "difference", interval, verdict]
     lines = ["", _table(title, columns, rows), *remarks] if rows else []
     return [*lines, f"{title}: {left_out} more, not significant, are in the table `comparisons`"] if left_out else lines
 

@@ -105,7 +105,7 @@ def test_a_round_lands_prints_and_shows_its_regressions(tmp_path: Path) -> None:
     assert abs(pay["estimate"].item() - 10) < 4 * pay["standard_error"].item()
     assert set(rows.loc[rows["regression"] == "work", "reference"]) == {"nurse"}
     run_id = rows["run_id"][0]
-    assert "\nsmoking:  region: p < 0.0001, chi-squared" in render(file, run_id)
+    assert "\nregressions\nsmoking:  region: p < 0.0001, chi-squared" in render(file, run_id)
     publish(file, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Logistic regression, 4,000 reports; odds of “true” against “false”." in page
