@@ -108,7 +108,7 @@ def test_a_round_lands_prints_and_shows_its_regressions(tmp_path: Path) -> None:
     assert "\nregressions\nsmoking:  region: p < 0.0001, chi-squared" in render(file, run_id)
     publish(file, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "Logistic regression, 4,000 reports; odds of “true” against “false”." in page
+    assert "Logistic regression, 4,000 reports; odds of “true” against “false”. Reference: region = north." in page
     assert "odds ratio, region = south" in page
     shown = pieces(file, run_id).pairs
     assert set(shown) == {"regression-smoking", "regression-work", "regression-pay"}

@@ -249,9 +249,23 @@ order by earlier."round" desc
 limit 1
 
 -- name: regressions
--- one row per regression, quantity, category and term, in the order of the scheme
-select regressions.* exclude (run_id), coalesce(attributes.unit, '') as unit
+-- one row per regression, quantity, category and term, in the order of the scheme, with the labels' reference categories
+with effects as (
+    select distinct regression, term, split_part(term, ' = ', 1) as label
+    from regressions
+    where run_id = $run_id and quantity = 'effect'
+),
+compared as (
+    select explained.regression, string_agg(labels.label || ' = ' || labels.category, ' : ' order by labels.rowid) as references
+    from labels
+    join (select distinct regression, label from effects) as explained on explained.label = labels.label
+    where labels.run_id = $run_id
+        and (explained.regression, labels.label || ' = ' || labels.category) not in (select regression, term from effects)
+    group by explained.regression
+)
+select regressions.* exclude (run_id), coalesce(attributes.unit, '') as unit, coalesce(compared.references, '') as references
 from regressions
+left join compared on compared.regression = regressions.regression
 left join attributes
     on attributes.run_id = regressions.run_id and attributes.attribute = trim(split_part(regressions.formula, '~', 1))
 where regressions.run_id = $run_id

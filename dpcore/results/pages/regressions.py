@@ -8,7 +8,7 @@ from dpcore.estimation.regression.design_matrix import LINEAR, LOGISTIC, MULTINO
 from dpcore.results.pages.query import Ask, read_query
 from dpcore.results.pages.relations import Relation
 from dpcore.results.text.phrases import in_words, records, title_of
-from dpcore.results.text.regression_phrases import outcome_of, read_estimate, read_tests
+from dpcore.results.text.regression_phrases import outcome_of, read_estimate, read_tests, term_in_words
 
 _ABOUT = {
     LOGISTIC: "Logistic regression, {reports:,} reports; odds of “{category}” against “{reference}”.",
@@ -30,12 +30,13 @@ def regressions_of(ask: Ask, run_id: str) -> list[Relation]:
         texts = list(dict.fromkeys(line.text for line in lines))
         tests = read_tests(own)
         named = {key: title_of(outcome_of(own[0]), own[0][key] or "") for key in ("category", "reference")}
+        references = ", ".join(map(term_in_words, own[0]["references"].split(" : ")))
         sections.append(
             Relation(
                 name=f"regression-{name}",
                 title=in_words(name),
                 formula=own[0]["formula"],
-                about=_ABOUT[kind].format(**own[0] | named) if kind else "",
+                about=f"{_ABOUT[kind].format(**own[0] | named)} Reference: {references}." if kind else "",
                 assumption=_ASSUMPTION,
                 refused="; ".join(row["reason"] for row in own if row["reason"]),
                 numbers=[] if kind == MULTINOMIAL else [replace(line, group="") for line in lines],

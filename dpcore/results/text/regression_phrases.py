@@ -57,13 +57,18 @@ def outcome_of(row: Mapping[str, Any]) -> str:
 
 
 def _text(row: Mapping[str, Any], is_ratio: bool) -> str:
-    factors = [factor.partition(" = ") for factor in row["term"].split(" : ")]
-    term = " : ".join(title_of(label) + equals + (equals and title_of(label, name)) for label, equals, name in factors)
+    term = term_in_words(row["term"])
     if row["quantity"] == "effect":
         return f"mean change, {term}"
     if row["term"] == INTERCEPT:
         return "odds of the reference groups" if is_ratio else "mean of the reference groups"
     return f"odds ratio, {term}" if is_ratio else f"difference, {term}"
+
+
+def term_in_words(term: str) -> str:
+    """Return a term of a regression, or the references of its labels, with the titles of labels and categories."""
+    factors = [factor.partition(" = ") for factor in term.split(" : ")]
+    return " : ".join(title_of(label) + equals + (equals and title_of(label, name)) for label, equals, name in factors)
 
 
 def read_tests(rows: Sequence[Mapping[str, Any]]) -> list[str]:
