@@ -8,9 +8,8 @@ Modules:
     axis: the cells of one of two attributes
     base: the functional interface: value, influence, curvature
     distance: Wasserstein distances and Kullback-Leibler divergence
-    entropy: differential entropy
-    fisher: Fisher information for location
     group: a functional of one category's respondents
+    information: differential entropy, and Fisher information for location
     integral: integrals of powers and of squared derivatives
     joint: functionals of two attributes: covariance, correlation, conditional means
     linear: moments, proportions and density values
@@ -27,8 +26,7 @@ from typing import Any
 from dpcore.errors import SchemeError
 from dpcore.functionals.base import Curvature, Density, Expansion, Functional, FunctionDensity, Influence
 from dpcore.functionals.distance import KullbackLeibler, Wasserstein
-from dpcore.functionals.entropy import Entropy
-from dpcore.functionals.fisher import FisherInformation
+from dpcore.functionals.information import Entropy, FisherInformation
 from dpcore.functionals.integral import IntegratedSquare, PowerIntegral
 from dpcore.functionals.joint import (
     CellDifference,

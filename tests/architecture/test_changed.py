@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow  # it reads all the tests there are
     ("file", "asked", "left"),
     [
         ("dpcore/results/plots/style.py", "tests/results/test_plots.py", "tests/mechanisms/numeric/test_waves.py"),
-        ("dpcore/results/warehouse/views/latest_runs.sql", "tests/rounds/test_standing.py", "tests/wire/test_parts.py"),
+        ("dpcore/results/warehouse/views.sql", "tests/results/test_experiments.py", "tests/wire/test_parts.py"),
         ("dpcore/collector/static/client/words.mjs", "tests/browser/test_client.py", "tests/rounds/test_standing.py"),
         ("data/guide/reference/questions.md", "tests/architecture/test_questions.py", "tests/rounds/test_standing.py"),
         ("tests/helpers/standing.py", "tests/rounds/test_standing.py", "tests/rounds/test_account.py"),

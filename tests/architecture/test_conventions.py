@@ -163,7 +163,7 @@ def test_what_a_dataclass_holds_is_not_changed() -> None:
 
 
 def test_the_wheel_has_every_package_and_what_is_shipped(root: Path) -> None:
-    """They are listed by name: the flows' folder has another name than their package.  Studies and samples are not in it."""
+    """They are listed by name: the flows' folder has another name than their package.  Studies, schemes and samples are not."""
     told = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
     there = {".".join(path.parent.relative_to(root).parts) for path in (root / "dpcore").rglob("__init__.py")}
     there |= {".".join(path.parent.relative_to(root).parts) for path in (root / "flows").rglob("__init__.py")}
@@ -174,8 +174,7 @@ def test_the_wheel_has_every_package_and_what_is_shipped(root: Path) -> None:
     assert sorted(told["packages"]) == sorted({*product, "ldpflow_project"})
     patterns = told["package-data"]["ldpflow_project"]
     files = {path for pattern in patterns for path in root.glob(pattern) if path.is_file()}
-    lie = [path for name in ("schemes", "project") for path in (root / "data" / name).rglob("*")]
-    shipped = {path for path in lie if path.is_file()}
+    shipped = {path for path in (root / "data" / "project").rglob("*") if path.is_file()}
     assert files == {root / "prefect.yaml", *shipped}
 
 

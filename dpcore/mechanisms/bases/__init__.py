@@ -7,7 +7,6 @@ Modules:
     bspline: B-splines
     dual: dual bases and orthogonal coefficients
     filter_bank: biorthogonal periodic filter banks
-    null_space: null spaces of banded matrices
     registry: bases by their name in schemes
     spline_wavelet: spline wavelets on an interval
 """

@@ -32,8 +32,7 @@ import numpy as np
 from dpcore.errors import CalibrationError, SchemeError, check_one_of, check_within
 from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.bases.base import Basis
-from dpcore.mechanisms.bases.null_space import null_space
-from dpcore.mechanisms.bases.spline_wavelet import LARGEST_LEVEL, SplineWavelet
+from dpcore.mechanisms.bases.spline_wavelet import LARGEST_LEVEL, SplineWavelet, null_space
 
 ACCEPTED = ("bior1.1", "bior1.3", "bior1.5", "bior2.4", "bior2.6", "bior2.8", "bior3.5", "bior3.7", "bior3.9")
 _UNBOUNDED = "its decomposition functions are unbounded, and no noise would hide them"

@@ -12,7 +12,7 @@ Modules:
     schema_migration: migrations of the file (`migrations/`)
     transaction: transactions, and quoting
     typed_rows: frames to rows of a table's exact types
-    views: views, macros and comments (`views/`, `macros.sql`, `comments.sql`)
+    views: views, macros and comments (`views.sql`)
 """
 
 from __future__ import annotations

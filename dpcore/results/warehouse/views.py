@@ -1,9 +1,9 @@
 """Views, macros and comments of the warehouse: created again whenever those of the code differ from those of the file.
 
-A view's file holds its statement, then comments on columns that no table has.  Other columns inherit the comment of the column
-of the same name in the tables that the view reads.  The first line of a file describes a row and becomes the view's comment.
-The `latest_` views of tables, with the rows of current runs, have no files: they are generated from RESULTS.  Applied
-migrations cannot change, so the comments of `comments.sql` replace those of the migrations.
+In `views.sql` each view has its statement, then comments on columns that no table has.  Other columns inherit the comment of
+the column of the same name in the tables that the view reads.  The first line below its name describes a row and becomes the
+view's comment.  The `latest_` views of tables, with the rows of current runs, are generated from RESULTS.  Applied migrations
+cannot change, so the comments on tables, with which the file begins, replace those of the migrations.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _WORD = re.compile(r"[a-z_]+")
 def shipped_views() -> tuple[tuple[str, str], ...]:
     """Return (name, SQL) of the views of this code, each after the views it reads."""
     latest = {f"latest_{table}": _LATEST.format(table=table, row=row) for table, row in RESULTS.items()}
-    waiting = latest | _files("views")
+    waiting = latest | {name: sql for name, sql in _statements().items() if _MACRO not in sql}
     ordered: list[tuple[str, str]] = []
     while waiting:
         ready = [name for name, sql in waiting.items() if not set(_WORD.findall(sql)) & (waiting.keys() - {name})]
@@ -71,7 +71,7 @@ def shipped_views() -> tuple[tuple[str, str], ...]:
 @cache
 def shipped_macros() -> tuple[tuple[str, str], ...]:
     """Return (name, SQL) of the table macros of this code, which may read views."""
-    return tuple(named_statements(files(__package__) / "macros.sql").items())
+    return tuple((name, sql) for name, sql in _statements().items() if _MACRO in sql)
 
 
 def create_views(connection: duckdb.DuckDBPyConnection) -> None:
@@ -92,30 +92,29 @@ def create_views(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def a_row(sql: str) -> str:
-    """Return the first line of a file, which describes a row."""
+    """Return the first line of a statement, which describes a row."""
     return sql.split("\n", 1)[0].removeprefix("-- ")
 
 
 _MARK = "ldpflow_views"
+_NAME = "-- name: "  # above each statement of a file
+_MACRO = "create or replace macro "
 
 
 def _table_comments() -> str:
-    return (files(__package__) / "comments.sql").read_text(encoding="utf-8")
+    return (files(__package__) / "views.sql").read_text(encoding="utf-8").split(_NAME, 1)[0]
+
+
+@cache
+def _statements() -> dict[str, str]:
+    return named_statements(files(__package__) / "views.sql")
 
 
 def named_statements(file: Traversable) -> dict[str, str]:
     """Return name -> SQL of a file in which each statement follows a line `-- name: NAME`."""
-    _, *texts = file.read_text(encoding="utf-8").split("-- name: ")
+    _, *texts = file.read_text(encoding="utf-8").split(_NAME)
     named = (text.split("\n", 1) for text in texts)
     return {name: sql.rstrip() + "\n" for name, sql in named}
-
-
-@cache
-def _files(folder: str) -> dict[str, str]:
-    entries = (files(__package__) / folder).iterdir()
-    return {
-        file.name[: -len(".sql")]: file.read_text(encoding="utf-8") for file in entries if file.name.endswith(".sql")
-    }
 
 
 @cache
