@@ -29,8 +29,10 @@ from dpcore.mechanisms import (
     SquareWave,
     SubsetSelection,
 )
+from dpcore.mechanisms.categorical.set_selection import SetSelection
 from dpcore.mechanisms.categorical.unary_encoding import BitCounts
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
+from dpcore.mechanisms.odds import total_variation
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.shuffling.central_epsilon import Figure, jointly, published, upward
 from dpcore.privacy.shuffling.channel import Level, attacks_of, level_of, up
@@ -177,6 +179,14 @@ def _(mechanism: SubsetSelection) -> tuple[Level, ...]:
             row.append(comb(k - values, rest) * (mechanism.weight_in if members[x] else mechanism.weight_out))
     mass = Fraction(k * mechanism.weight_out, mechanism.total)  # every subset lacks some category
     return (level_of(np.array(rows, dtype=object), mass=mass),)
+
+
+@levels.register
+def _(mechanism: SetSelection) -> tuple[Level, ...]:
+    """Bounds alone; every subset is at least as likely as one without a true item."""
+    least = mechanism.probabilities[1] * comb(mechanism.items, mechanism.size)
+    distance = total_variation(mechanism)
+    return (Level(ratio=up(mechanism.certificate().kept), distance=up(distance), mass=-up(-least)),)
 
 
 @levels.register

@@ -154,6 +154,8 @@ def domain_text(attribute: Attribute) -> str:
         ]
         asks = f"{' to '.join(bounds)} {SUFFIXES.get(attribute.unit, attribute.unit)}".strip()
         asks += "" if attribute.points is None else f", {len(attribute.points)} values"
+    elif attribute.at_most is not None:
+        asks = f"at most {attribute.at_most} of {len(attribute.categories)} options"
     else:
         asks = f"{len(attribute.categories) - has_nonresponse} categories"
     return asks + (", or no answer" if has_nonresponse else "")

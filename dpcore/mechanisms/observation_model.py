@@ -395,6 +395,3 @@ class NoisyFeatures:
             unit**2 * variance / count
             for unit, variance, count in zip(self.units, self.noise_variances, reports, strict=True)
         )
-
-
-ObservationModel = ScoreSums | FiniteChannel | NoisyFeatures

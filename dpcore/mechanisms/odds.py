@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import singledispatch
-from math import isqrt
+from math import comb, isqrt
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from dpcore.errors import CalibrationError
 from dpcore.mechanisms.base import Mechanism
 from dpcore.mechanisms.calibration import level_sampling
 from dpcore.mechanisms.categorical.frequency_oracle import FrequencyOracle
+from dpcore.mechanisms.categorical.set_selection import SetSelection
 from dpcore.mechanisms.joint.crossed_wave import CrossedWave
 from dpcore.mechanisms.joint.window import Window
 from dpcore.mechanisms.numeric.wave import WaveMechanism
@@ -64,6 +65,14 @@ def total_variation(mechanism: Mechanism) -> Fraction:
 def _(mechanism: FrequencyOracle) -> Fraction:
     """p - q: a report is likelier under x than x' where it supports x alone, and as likely where both or neither."""
     return mechanism.truth_probability - mechanism.other_probability
+
+
+@total_variation.register
+def _(mechanism: SetSelection) -> Fraction:
+    """A full set and the empty one have no item in common; count the subsets with items of the first alone."""
+    holding, lacking = mechanism.probabilities
+    alone = mechanism.lacking - comb(mechanism.options - mechanism.at_most, mechanism.size)
+    return (holding - lacking) * alone
 
 
 @total_variation.register

@@ -14,6 +14,7 @@ from dpcore.mechanisms import _kernels
 from dpcore.mechanisms.reports import PIECE, Reports, starts_of
 
 _BESIDE = 256  # integers that are handled side by side
+_MEMBERS = 1 << 18  # integers compared at once: they stay in a core's cache
 _RANGES = 256  # of what reports are counted by beside the truth
 
 
@@ -45,6 +46,21 @@ def accepted_rows(reports: Reports, size: int, are_good: Callable[[np.ndarray], 
     if len(rows) == len(good):
         return are_good(rows)
     good[good] = are_good(rows)
+    return good
+
+
+def are_subsets(rows: np.ndarray, items: int) -> np.ndarray:
+    """Return which rows (n, size) are in 0..items-1 and grow, (n,), bool."""
+    n, size = rows.shape
+    good = np.asarray((rows[:, 0] >= 0) & (rows[:, -1] < items))
+    most = max(1, _MEMBERS // size)
+    for first in range(0, n, most):
+        members = rows[first : first + most].reshape(-1)
+        grows = np.ones(len(members), dtype=bool)
+        np.greater(members[1:], members[:-1], out=grows[:-1])
+        grows[size - 1 :: size] = True  # one row's last, and the next one's first
+        if not grows.all():
+            good[first : first + most] &= grows.reshape(-1, size).all(axis=1)
     return good
 
 

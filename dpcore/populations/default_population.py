@@ -1,9 +1,10 @@
 """Simulated respondents for any scheme, for dry runs: the distributions that it states, and defaults for the rest.
 
 By default categories have unequal shares, the i-th in proportion to 1 / i; one in ten gives no answer where `missing` is a
-category.  Numbers have the density of Beta(3, 6) between their bounds, skewed to the right, and Beta(3, 5) or Beta(3, 4) in
-other groups.  Groups are the categories of the first label or, without labels, of the first categorical attribute; within a
-group all else is independent but for the correlations that are stated.
+category.  The i-th option of a set is chosen with probability 1 / (1 + i), independently of the others but for the limit.
+Numbers have the density of Beta(3, 6) between their bounds, skewed to the right, and Beta(3, 5) or Beta(3, 4) in other groups.
+Groups are the categories of the first label or, without labels, of the first categorical attribute; within a group all else is
+independent but for the correlations that are stated.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ def default_population(scheme: Scheme) -> Population:
 
     Raises SchemeError, which names the key, where that states no distribution.
     """
-    asked = {one.name: one for attribute in scheme.reported.values() for one in attribute.questions}
+    asked = {one.name: one for attribute in scheme.reported.values() for one in attribute.sides or (attribute,)}
     tables = {name: table for name, table in scheme.simulate.items() if name != _CORRELATIONS}
     for name, table in tables.items():
         if name not in asked or not isinstance(table, Mapping):
             raise SchemeError(f"simulate.{name} must be a table of one of {', '.join(asked)}, got {name!r}")
     groups = [one for one in asked.values() if one.name in scheme.labels]
-    groups += [one for one in asked.values() if not one.reads_numbers]
+    groups += [one for one in asked.values() if not one.reads_numbers and one.at_most is None]
     name, shares = _EVERYBODY, {"": 1.0}
     if groups:
         name = groups[0].name
@@ -83,6 +84,9 @@ def _law(attribute: Attribute, table: Mapping[str, Any], group: int) -> Law:
     stated = stated_distributions.law_of(attribute, table, lower, upper)
     if attribute.reads_numbers:
         return stated or NumericLaw(lower, upper, ((1.0, Beta(*_SHAPES[group % len(_SHAPES)], lower, upper)),))
+    if attribute.at_most is not None:
+        options = range(1, len(attribute.categories) + 1)
+        return stated or stated_distributions.sets(attribute, [1 / (1 + place) for place in options])
     answers = stated_distributions.answers_of(attribute)
     silent = stated_distributions.nonresponse(attribute, table, _NONRESPONSE)
     total = sum(1 / place for place in range(1, len(answers) + 1))

@@ -118,9 +118,9 @@ def _with_numbers(
 def _with_categories(counts: ColumnCounts, question: Attribute, column: pa.ChunkedArray, *_: str) -> ColumnCounts:
     cells = question.names.cells(column)
     is_missing, is_unknown = cells == ABSENT, cells == UNKNOWN
-    is_refused = is_unknown & (question.outside != OTHER)
+    is_refused = (is_unknown & (question.outside != OTHER)) | (cells < ABSENT)  # and sets that are too large
     return counts.plus(
-        accepted=int((~is_missing & ~is_unknown).sum()),
+        accepted=int((cells >= 0).sum()),
         other=int((is_unknown & ~is_refused).sum()),
         missing=int(is_missing.sum()),
         refused=_refused(question, column, is_refused, is_missing),

@@ -91,8 +91,10 @@ class Resampled(Respondents):
 
     def _places(self, attribute: str) -> np.ndarray:
         """The place of every record's category; of a side of a joint attribute by itself."""
+        if attribute in self._cells:
+            return self._cells[attribute]
         one = self._asked[attribute]
-        return self._cells[attribute] if attribute in self._cells else one.encode(self._table[one.column])
+        return one.encode(self._table[one.column])
 
     def _numbers(self, attribute: str) -> np.ndarray:
         return np.asarray(self._table[self._asked[attribute].column], dtype=np.float64)

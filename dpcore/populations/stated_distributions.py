@@ -1,7 +1,8 @@
 """Distributions that a scheme's `[simulate.NAME]` tables state for the respondents of a dry run.
 
 A number has a `distribution` with its parameters, a `mixture` of such tables, or `values` with `shares`; what lies beyond the
-attribute's bounds is clipped, as real records are.  A category has `shares`, by name or in order.  `missing` is the share
+attribute's bounds is clipped, as real records are.  A category has `shares`, by name or in order; so has an option of a set,
+which is chosen with that probability, independently of others but never more than `at_most`.  `missing` is the share
 without an answer.  Tables below `by` replace these in the groups that they name.
 """
 
@@ -15,6 +16,7 @@ import numpy as np
 import scipy
 
 from dpcore.errors import SchemeError, check_one_of
+from dpcore.mechanisms.categorical.option_sets import OptionSets
 from dpcore.populations.distributions import Beta, CategoricalLaw, Component, Law, NumericLaw, PointsLaw, Truncated
 from dpcore.protocol.attribute import MISSING
 from dpcore.protocol.domain import dates
@@ -49,6 +51,9 @@ def law_of(attribute: Attribute, table: Mapping[str, Any], lower: float, upper: 
             return NumericLaw(min(ends), max(ends), parts)
         check_known(table, ("missing", "by"), where)
         return None
+    if attribute.at_most is not None:
+        check_known(table, ("shares", "by"), where)
+        return _options(where, attribute, table["shares"]) if "shares" in table else None
     check_known(table, ("shares", "missing", "by"), where)
     return _categories(where, attribute, table) if "shares" in table else None
 
@@ -126,6 +131,30 @@ def _categories(where: str, attribute: Attribute, table: Mapping[str, Any]) -> C
         )
     mass = _shares(f"{where}.shares", [shares.get(name, 0) for name in names], attribute)
     return CategoricalLaw(tuple(names), tuple(mass.tolist()))
+
+
+def _options(where: str, attribute: Attribute, shares: Any) -> CategoricalLaw:
+    names = attribute.categories
+    if isinstance(shares, list) and len(shares) == len(names):
+        shares = dict(zip(names, shares, strict=True))
+    if not isinstance(shares, Mapping) or not set(shares) <= set(names):
+        raise SchemeError(f"{where}.shares must be a share for each of the {len(names)} options, by name or in order")
+    return sets(attribute, [_number(f"{where}.shares", shares.get(name, 0), attribute, 0, 1) for name in names])
+
+
+def sets(attribute: Attribute, shares: Sequence[float]) -> CategoricalLaw:
+    """Return the distribution of sets whose options are chosen independently, with probability `shares`, given that the set is
+    allowed; without the empty set where a missing value is an error."""
+    allowed = OptionSets(len(shares), attribute.at_most or 0)
+    members = allowed.members(np.arange(len(allowed)))
+    mass = np.where(members, shares, 1 - np.asarray(shares)).prod(axis=1)
+    if attribute.missing == "refuse":
+        mass[0] = 0.0
+    if not mass.sum() > 0:
+        raise SchemeError(
+            f"simulate.{attribute.name}.shares: no set of at most {attribute.at_most} options has a share above 0"
+        )
+    return CategoricalLaw(attribute.answers, tuple((mass / mass.sum()).tolist()))
 
 
 def _shares(where: str, entries: Sequence[Any], attribute: Attribute) -> np.ndarray:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import compress
 from numbers import Number
 from typing import Any
 
@@ -15,14 +16,17 @@ import numpy as np
 
 from dpcore.errors import InvalidRecord
 from dpcore.mechanisms import Mechanism
+from dpcore.mechanisms.categorical.option_sets import OptionSets
 from dpcore.mechanisms.fisher_information import room_of, spread
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.domain import dates
 from dpcore.protocol.records.arrow_columns import as_numpy, is_arrow, whole
-from dpcore.protocol.records.category_names import ABSENT, BLANKS, Names, is_missing
+from dpcore.protocol.records.category_names import ABSENT, BLANKS, UNKNOWN, Names, is_missing
+from dpcore.protocol.records.chosen_options import TOO_MANY, ChosenOptions
 from dpcore.protocol.syntax.fields import listed, number
-from dpcore.protocol.syntax.keys import BINNED, CROSSED, LATTICE, OTHER, PLANE
+from dpcore.protocol.syntax.keys import BINNED, CROSSED, LATTICE, NONE, OTHER, PLANE
 
+BOX = "box"  # the type of the column of one option of a set, yes or no
 MISSING = "missing"  # the category that `missing = "category"` adds
 _BLANK = rf"[{BLANKS}]*"  # as the client in the browser reads numbers in texts
 _NUMERAL = re.compile(rf"{_BLANK}[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?{_BLANK}")
@@ -33,7 +37,7 @@ class Attribute:
     """One attribute: its domain, the reading of its values, its mechanism, and what is estimated."""
 
     name: str
-    type: str  # 'numeric' or 'categorical'
+    type: str  # 'numeric', 'categorical' or 'set'
     column: str
     mechanism: Mechanism
     missing: str = "refuse"
@@ -57,6 +61,9 @@ class Attribute:
     categories: tuple[str, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)  # category -> title, in the order of `categories`
     codes: Mapping[str, str] = field(default_factory=dict)
+    at_most: int | None = None  # how many options one respondent may choose, of a set
+    boxes: tuple[Attribute, ...] = ()  # the column of each option, yes or no, of a set that has no column of its own
+    separator: str = ""  # between the options of a text
     values: tuple[float, ...] | None = None
     design: str | None = None
     control: str = ""  # of a label whose categories are the arms of an experiment: the control arm; '' for any other
@@ -64,8 +71,8 @@ class Attribute:
 
     @property
     def questions(self) -> tuple[Attribute, ...]:
-        """The columns that a record needs: this attribute, or the two sides of a joint attribute."""
-        return self.sides or (self,)
+        """The columns that a record needs: this attribute, the sides of a joint attribute, or the boxes of a set."""
+        return self.sides or self.boxes or (self,)
 
     @property
     def of(self) -> tuple[str, ...] | None:
@@ -163,6 +170,13 @@ class Attribute:
             )
         return one * len(self.sides[1].cells) + other
 
+    def encode_boxes(self, columns: Sequence[Any], first: int = 0) -> np.ndarray:
+        """Return the input cells, shape (n,), int64, of a set with one column of yes and no for each option, as `encode`."""
+        boxes = [box.encode(column, first) == 1 for box, column in zip(self.boxes, columns, strict=True)]
+        if len({len(box) for box in boxes}) > 1:
+            raise InvalidRecord(f"columns of {self.name} must have the same length, got {sorted({*map(len, boxes)})}")
+        return self._accepted(self._chosen.numbers(np.stack(boxes, axis=1)), first)
+
     @cached_property
     def cells(self) -> np.ndarray:
         """The input cells of values, increasing, int64: one per category or support point, (k,); all cells of a density.
@@ -174,6 +188,8 @@ class Attribute:
             silent = [self.mechanism.inputs - 1] if self.missing == "category" else []
             return np.array([*range(self._room), *silent], dtype=np.int64)
         if self.sides:
+            return np.arange(self.mechanism.inputs)
+        if self.at_most is not None:
             return np.arange(self.mechanism.inputs)
         if self.points is None:
             return np.arange(len(self.categories))
@@ -253,20 +269,29 @@ class Attribute:
         return "a number" + ("" if self.bins is not None else f" in [{number(self.lower)}, {number(self.upper)}]")
 
     def _encode_categories(self, column: Any, first: int) -> np.ndarray:
-        cells = self.names.cells(column)
+        return self._accepted(self.names.cells(column), first)
+
+    def _accepted(self, cells: np.ndarray, first: int) -> np.ndarray:
+        """The input cells of a column of categories or sets, where what has none is answered, or refused."""
         if len(cells) and cells.min() < 0:
             strange = np.flatnonzero(cells < 0)
-            absent = cells[strange] == ABSENT
-            if self.missing == "category":
-                cells[strange[absent]] = self.categories.index(MISSING)
-            else:
-                remedy = 'a category; fill it in or set missing = "category"'
+            absent, large = cells[strange] == ABSENT, cells[strange] == TOO_MANY
+            if self.missing == "refuse":
+                is_set = self.at_most is not None or self.type == BOX
+                kind, answer = ("options", NONE) if is_set else ("a category", "category")
+                remedy = f'{kind}; fill it in or set missing = "{answer}"'
                 _refuse(absent, first, f"column {self.column!r} has no value", remedy, strange)
-            if self.outside == OTHER:
+            else:
+                cells[strange[absent]] = (
+                    self.categories.index(MISSING) if self.missing == "category" else 0
+                )  # the empty set
+            remedy = f"at most {self.at_most}; raise at_most or correct the file"
+            _refuse(large, first, f"column {self.column!r} has too many options", remedy, strange)
+            if self.outside == OTHER and self.at_most is None:
                 cells[strange[~absent]] = self.categories.index(OTHER)
             else:
                 _refuse(
-                    ~absent,
+                    ~absent & ~large,
                     first,
                     f"column {self.column!r} is not one of the scheme's categories",
                     f"one of {listed(self.categories)}, or a code listed under codes",
@@ -275,9 +300,23 @@ class Attribute:
         return cells
 
     @cached_property
-    def names(self) -> Names:
-        """The accepted spellings of its categories."""
-        return Names(self.column, self.categories, self.codes)
+    def names(self) -> Names | ChosenOptions:
+        """The accepted spellings of its categories, or of sets of them."""
+        return Names(self.column, self.categories, self.codes) if self.at_most is None else self._chosen
+
+    @cached_property
+    def answers(self) -> tuple[str, ...]:
+        """The possible answers as texts: the categories, or every allowed set of options in the order of input cells."""
+        if self.at_most is None:
+            return self.categories
+        sets = OptionSets(len(self.categories), self.at_most)
+        return tuple(self.separator.join(compress(self.categories, row)) for row in sets.members(np.arange(len(sets))))
+
+    @cached_property
+    def _chosen(self) -> ChosenOptions:
+        other = self.categories.index(OTHER) if self.outside == OTHER else UNKNOWN
+        names = Names(self.column, self.categories, self.codes)
+        return ChosenOptions(names, OptionSets(len(self.categories), self.at_most or 0), self.separator, other)
 
 
 def _floats(column: Any) -> np.ndarray:

@@ -144,12 +144,16 @@ class Scheme:
         present = list(records.keys() if hasattr(records, "keys") else getattr(records, "column_names", records))
         cells = {}
         for attribute in self.reported.values():
+            questions = attribute.questions
+            is_whole = attribute.column in present or attribute.name in present
+            if attribute.boxes and is_whole and not any(box.column in present for box in questions):
+                questions = (attribute,)
             columns = []
-            for question in attribute.questions:
+            for question in questions:
                 column = next((name for name in (question.column, question.name) if name in present), None)
                 if column is None:
                     kind = "label" if attribute.name in self.labels else "attribute"
-                    key = "of" if attribute.sides else "column"
+                    key = "of" if attribute.sides else "columns" if attribute.boxes else "column"
                     raise InvalidRecord(
                         f"records: column {question.column!r} ({kind} {attribute.name}) is missing among their {len(present)} "
                         f"columns; rename one, or set its name with {key} = in the scheme"
@@ -158,7 +162,10 @@ class Scheme:
                 # Arrow columns and lists are columns; `np.ndim` would convert them to arrays.
                 is_many = hasattr(values, "to_pylist") or isinstance(values, (list, tuple))
                 columns.append(values if is_many or np.ndim(values) else [values])
-            cells[attribute.name] = attribute.encode(columns if attribute.sides else columns[0], first)
+            if len(questions) > 1 and attribute.boxes:
+                cells[attribute.name] = attribute.encode_boxes(columns, first)
+            else:
+                cells[attribute.name] = attribute.encode(columns if attribute.sides else columns[0], first)
         lengths = {len(column) for column in cells.values()}
         if len(lengths) > 1:
             raise InvalidRecord(f"records: columns must have the same length, got lengths {sorted(lengths)}")

@@ -18,6 +18,7 @@ import numpy as np
 
 from dpcore._random import Source
 from dpcore.errors import SchemeError
+from dpcore.mechanisms.categorical.option_sets import OptionSets
 from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
@@ -142,7 +143,7 @@ def cell_law(attribute: Attribute, people: Any, condition: str | None = None) ->
 
 
 def category_law(attribute: Attribute, people: Any, condition: str | None = None) -> np.ndarray:
-    """Return the probabilities of an attribute's categories or support points, shape (k,), nonresponse last.
+    """Return the probabilities of an attribute's categories, sets or support points, shape (k,), nonresponse last.
 
     Every value belongs to the nearest support point.  The probabilities are sums over cells of half the points' common step,
     so that the midpoints between support points are bounds of cells.  Raises SchemeError for more than 65,536 cells.
@@ -155,7 +156,7 @@ def category_law(attribute: Attribute, people: Any, condition: str | None = None
         )
         return _with_nonresponse(attribute, people, law, len(attribute.categories))
     if not attribute.is_numeric:
-        return np.asarray(people.probabilities(attribute.name, attribute.categories, condition))
+        return np.asarray(people.probabilities(attribute.name, attribute.answers, condition))
     points = attribute.points or ()
     gaps = [above - below for below, above in pairwise(points)]
     whole = lcm(*(gap.denominator for gap in gaps))
@@ -170,6 +171,30 @@ def category_law(attribute: Attribute, people: Any, condition: str | None = None
     masses = people.cell_probabilities(attribute.name, float(attribute.lower), float(attribute.upper), cells, condition)
     law = np.add.reduceat(np.asarray(masses), [0, *ends])
     return _with_nonresponse(attribute, people, law, len(attribute.categories))
+
+
+def category_shares(attribute: Attribute, law: np.ndarray) -> np.ndarray:
+    """Return the share of each category, (k,), from the distribution of answers: of a set, of those with each option."""
+    if attribute.at_most is None:
+        return law
+    sets = OptionSets(len(attribute.categories), attribute.at_most)
+    return np.asarray(law @ sets.members(np.arange(len(sets))))
+
+
+def has_category(attribute: Attribute, category: str) -> np.ndarray:
+    """Return which answers have a category, (answers,), float64."""
+    place = attribute.categories.index(category)
+    if attribute.at_most is None:
+        return (np.arange(len(attribute.categories)) == place).astype(np.float64)
+    sets = OptionSets(len(attribute.categories), attribute.at_most)
+    return sets.members(np.arange(len(sets)))[:, place].astype(np.float64)
+
+
+def numbers_of(attribute: Attribute) -> np.ndarray:
+    """Return the numbers of the answers that have one, float64: of sets, how many options each has."""
+    if attribute.at_most is None:
+        return np.asarray(attribute.values or (), dtype=np.float64)
+    return OptionSets(len(attribute.categories), attribute.at_most).sizes.astype(np.float64)
 
 
 def _with_nonresponse(attribute: Attribute, people: Any, law: np.ndarray, size: int) -> np.ndarray:

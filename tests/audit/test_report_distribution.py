@@ -35,6 +35,7 @@ OTHERS = {
     for name in ("hadamard_response", "local_hashing", "subset_selection", "unary_encoding")
 } | {
     "square_wave": f'{_NUMBER}mechanism = "square_wave"\n',
+    "set_selection": 'type = "set"\ncategories = ["cat", "dog", "fish"]\nsize = 2\nepsilon = 1\n',
     "split": f'{_NUMBER}mechanism = "wavelet_laplace"\nallocation = "split"\ndegree = 0\nfinest_level = 2\n',
 }
 # The attributes whose answers show it, and on which path: of a scheme of these alone, on the other path, nothing is drawn.

@@ -22,6 +22,7 @@ KINDS: list[tuple[str, Any]] = [(type_, kind) for type_, kinds in EVERY.items() 
 DOMAIN = {
     "numeric": 'type = "numeric"\nlower = 0\nupper = 1',
     "categorical": 'type = "categorical"\ncategories = ["a", "b", "c"]',
+    "set": 'type = "set"\ncategories = ["a", "b", "c"]',
     "plane": 'type = "numeric"\nof = ["x", "y"]\nlower = [0, 0]\nupper = [1, 1]',
 }
 ALIEN = {str: '"nowhere"', int: "-1", Fraction: '"nowhere"', list[int]: "[-1]", list[Fraction]: '["nowhere"]'}
@@ -37,7 +38,7 @@ def test_the_design_takes_what_is_declared(subtests: pytest.Subtests) -> None:
         with subtests.test(mechanism=kind.name):
             taken = inspect.signature(kind.design).parameters
             assert kind.declared.name == kind.name
-            assert set(kind.declared.scheme_facts) <= {"categories", "points", "clients"} & set(taken)
+            assert set(kind.declared.scheme_facts) <= {"categories", "points", "clients", "at_most"} & set(taken)
             for option in kind.declared.options:
                 assert option.default == taken[option.name].default, option.name
                 assert option.default is None or not option.choices or option.default in option.choices

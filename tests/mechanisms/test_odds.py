@@ -18,7 +18,7 @@ from dpcore.mechanisms.odds import odds_of, total_variation
 from dpcore.mechanisms.registry import BY_TYPE
 from dpcore.privacy.budget import Budget
 
-ONE, TOLD = Budget.parse("1"), {"categories": 6, "points": 0, "clients": 10_000}
+ONE, TOLD = Budget.parse("1"), {"categories": 6, "points": 0, "clients": 10_000, "at_most": 2}
 OWN = {
     "dyadic_wave": {"cells": 16, "levels": 3, "widths": [7, 9, 5]},
     "square_wave": {"cells": 32},
@@ -51,7 +51,7 @@ def by_pairs(mechanism: Mechanism) -> Fraction:
 
 
 def test_oracles_of_few_categories(subtests: pytest.Subtests) -> None:
-    for name in [each for each in FINITE if not each.endswith("wave")]:
+    for name in [each for each in FINITE if not each.endswith("wave") and each != "set_selection"]:
         for categories in [2, 3, 5]:
             with subtests.test(name=name, categories=categories):
                 mechanism = made(name, "2", categories=categories)

@@ -95,7 +95,11 @@ def estimates_of(values: dict[str, float], functional: str = "mean", error: floa
     rounds = pd.DataFrame({"round": list(values), "estimate": list(values.values())})
     key = {"attribute": "a", "given": "", "functional": functional, "standard_error": error, "confidence": 0.95}
     return rounds.assign(
-        run_id="run " + rounds["round"], low=rounds["estimate"] - 2, high=rounds["estimate"] + 2, **key
+        run_id="run " + rounds["round"],
+        plug_in=rounds["estimate"],
+        low=rounds["estimate"] - 2,
+        high=rounds["estimate"] + 2,
+        **key,
     )
 
 
@@ -105,7 +109,7 @@ def test_shares_are_on_the_simplex_inside_their_intervals() -> None:
     shares = [
         estimates_of(dict(zip(DAYS, raw[:, place], strict=False)), f"frequency({place})", 0.1) for place in range(4)
     ]
-    rows, _ = trends_of(pd.concat(shares), "")
+    rows, _ = trends_of(pd.concat(shares).assign(plug_in=1 / 4), "")
     for name in ("smoothed", "filtered", "forecast"):
         there = rows.dropna(subset=name)
         np.testing.assert_allclose(there.groupby("run_id")[name].sum(), 1)
@@ -113,6 +117,13 @@ def test_shares_are_on_the_simplex_inside_their_intervals() -> None:
         assert there[[f"{name}_low", f"{name}_high"]].stack().between(0, 1).all()
     smoothed = rows.pivot(index="run_id", columns="number", values="smoothed").to_numpy()
     assert ((smoothed - truth) ** 2).mean() < 0.25 * ((raw - truth) ** 2).mean()
+
+
+def test_shares_of_options_are_within_bounds_and_sum_to_anything() -> None:
+    values = dict(zip(DAYS[:4], [0.9, 0.95, 0.9, 1.05], strict=True))
+    shares = [estimates_of(values, f"frequency({place})", 0.1) for place in range(3)]
+    rows, _ = trends_of(pd.concat(shares).assign(plug_in=0.9), "")
+    assert rows["smoothed"].between(0.85, 1).all()
 
 
 def test_shares_without_an_error_and_attributes_of_many_categories_have_no_trend() -> None:

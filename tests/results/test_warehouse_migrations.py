@@ -34,7 +34,7 @@ TABLES = {
     "figures": "run_id name path",
     "schemes": "run_id description planned_clients reporting stated epsilon canonical delta published_epsilon "
     "published_delta published_crowd unpublished",
-    "attributes": "run_id attribute position type unit lower upper own_variance_none own_variance_all",
+    "attributes": "run_id attribute position type unit lower upper own_variance_none own_variance_all at_most",
     "categories": "run_id attribute category position value",
     "labels": "run_id label category position reports population",
     "regressions": "run_id regression formula quantity category term kind reference reports estimate standard_error confidence "
@@ -92,6 +92,7 @@ DIGESTS = {
     "0036_regressions": "6c8d2556dbe0701b",
     "0037_smoothed": "c29cf845747b26ee",
     "0038_experiments": "be897ef677258b9b",
+    "0039_sets": "be3bb6fe1ffc4e62",
 }
 
 

@@ -6,9 +6,10 @@ A faulty client may draw from another distribution; the statistic is then not op
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from dpcore.mechanisms import (
     SubsetSelection,
 )
 from dpcore.mechanisms.categorical.frequency_oracle import FrequencyOracle
+from dpcore.mechanisms.categorical.option_sets import OptionSets
+from dpcore.mechanisms.categorical.set_selection import SetSelection
 from dpcore.mechanisms.categorical.unary_encoding import BitCounts
 from dpcore.mechanisms.numeric.wave import WaveMechanism
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
@@ -64,6 +67,12 @@ def hard_pairs(mechanism: Mechanism, held: np.ndarray | None = None) -> tuple[Pa
 @hard_pairs.register
 def _(mechanism: FrequencyOracle, held: np.ndarray | None = None) -> tuple[Pair, ...]:
     """All pairs of categories are equivalent."""
+    return (Pair(0, mechanism.inputs - 1),)
+
+
+@hard_pairs.register
+def _(mechanism: SetSelection, held: np.ndarray | None = None) -> tuple[Pair, ...]:
+    """The empty set and a full one have no item in common."""
     return (Pair(0, mechanism.inputs - 1),)
 
 
@@ -154,6 +163,23 @@ def _(mechanism: SubsetSelection, reports: Reports, pair: Pair) -> np.ndarray:
     rows = _rows(mechanism, reports)
     inside = [np.any(rows == value, axis=1) for value in (pair.first, pair.second)]
     return _spoken(inside, mechanism.weight_in, mechanism.weight_out)
+
+
+def padded(stated: Mapping[str, Any], values: np.ndarray) -> np.ndarray:
+    """Return the items of the padded sets, (n, at_most), of a set mechanism's integers: options first, then dummies."""
+    k, m = stated["options"], stated["at_most"]
+    members = OptionSets(k, m).members(values)
+    dummies = np.arange(m) < m - members.sum(axis=1, keepdims=True)
+    return np.nonzero(np.hstack([members, dummies]))[1].reshape(-1, m)
+
+
+@log_ratio.register
+def _(mechanism: SetSelection, reports: Reports, pair: Pair) -> np.ndarray:
+    stated, rows = mechanism.parameters(), _rows(mechanism, reports)
+    inside = [
+        np.asarray(np.isin(rows, items).any(axis=1)) for items in padded(stated, np.array([pair.first, pair.second]))
+    ]
+    return _spoken(inside, mechanism.weight_in * mechanism.lacking, mechanism.weight_out * mechanism.holding)
 
 
 @log_ratio.register

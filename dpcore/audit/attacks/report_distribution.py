@@ -115,8 +115,8 @@ def _records(scheme: Scheme, cells: Mapping[str, np.ndarray]) -> dict[str, np.nd
     """Return records of these cells; if attributes share a column, the last attribute determines it."""
     records = {}
     for name, attribute in scheme.reported.items():
-        rows = [values_of(attribute, int(cell)) for cell in attribute.cells]
-        places = np.searchsorted(attribute.cells, cells[name])
+        used, places = np.unique(cells[name], return_inverse=True)
+        rows = [values_of(attribute, int(cell)) for cell in used]
         for question in attribute.questions:
             is_plain = question.has_density and not question.categories
             values = np.array([row[question.column] for row in rows], dtype=None if is_plain else object)

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache, singledispatch
+from math import comb
 
 import numpy as np
 import scipy
 
+from dpcore.audit.attacks.likelihood_ratio import padded
 from dpcore.audit.enumeration.finite_channel import turns_of
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import (
@@ -25,6 +27,7 @@ from dpcore.mechanisms import (
     SquareWave,
     SubsetSelection,
 )
+from dpcore.mechanisms.categorical.set_selection import SetSelection
 from dpcore.mechanisms.categorical.unary_encoding import BitCounts
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.mechanisms.reports import Reports, starts_of
@@ -118,6 +121,32 @@ def _(mechanism: SubsetSelection, values: np.ndarray, reports: Reports, generato
         rank = generator.random(len(away))
         rank[is_there] = _even(other[is_there] - 1, k - 1, generator)
         parts["another category of the subset"] = rank
+    return parts
+
+
+@_ranks.register
+def _(mechanism: SetSelection, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
+    """Rank how many items of the padded set the subset has, a random one of these, and a random one of the others."""
+    stated = mechanism.parameters()
+    k, m, size = stated["options"], stated["at_most"], stated["size"]
+    own, rows = padded(stated, values), reports.values.reshape(-1, stated["size"])
+    is_own = np.zeros((len(rows), k + m), dtype=bool)
+    np.put_along_axis(is_own, own, True, axis=1)
+    hits = np.take_along_axis(is_own, rows, axis=1)
+    every, lacking = comb(k + m, size), comb(k, size)
+    weights = [
+        stated["weight_in"] / (every - lacking) * comb(m, hit) * comb(k, size - hit) for hit in range(min(m, size) + 1)
+    ]
+    weights[0] = stated["weight_out"]
+    parts = {"how many true items it has": _placed(np.array([weights]), hits.sum(axis=1), generator)}
+    for part, of_kind, count in (("a true item of the subset", is_own, m), ("another item of the subset", ~is_own, k)):
+        kind = np.take_along_axis(of_kind, rows, axis=1)
+        item = rows[np.arange(len(rows)), np.where(kind, generator.random(kind.shape), 2.0).argmin(axis=1)]
+        place = np.cumsum(of_kind, axis=1)[np.arange(len(rows)), item] - 1  # among its kind
+        has_one = kind.any(axis=1)
+        rank = generator.random(len(rows))
+        rank[has_one] = _even(place[has_one], count, generator)
+        parts[part] = rank
     return parts
 
 

@@ -44,6 +44,7 @@ from dpcore.mechanisms import (
     SquareWave,
     SubsetSelection,
 )
+from dpcore.mechanisms.categorical.set_selection import SetSelection
 from dpcore.mechanisms.categorical.unary_encoding import BitCounts
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.protocol.scheme import Scheme
@@ -254,6 +255,27 @@ def _(mechanism: SubsetSelection) -> tuple[list[Class], str]:
         ("subsets with neither", comb(k - 2, w), outside, outside),
     ]
     return classes, "the four kinds of subsets for any two categories x and x', counted by binomial coefficients"
+
+
+@_classes.register
+def _(mechanism: SetSelection) -> tuple[list[Class], str]:
+    """As clients draw: whether the subset has an item of the padded set, then a uniform subset of that kind."""
+    stated = mechanism.parameters()
+    k, m, size = stated["options"], stated["at_most"], stated["size"]
+    every, lacking = comb(k + m, size), comb(k, size)
+    neither = comb(k - m, size)  # the full set {1, .., m} and the empty set share no item
+    # over the common denominator total * (every - lacking) * lacking
+    inside, outside = stated["weight_in"] * lacking, stated["weight_out"] * (every - lacking)
+    classes = [
+        ("subsets with items of x and of x'", every - 2 * lacking + neither, inside, inside),
+        ("subsets with items of x alone", lacking - neither, inside, outside),
+        ("subsets with items of x' alone", lacking - neither, outside, inside),
+        ("subsets with items of neither", neither, outside, outside),
+    ]
+    return (
+        classes,
+        "the four kinds of subsets for two padded sets x and x' without a common item, counted by binomial coefficients",
+    )
 
 
 @_classes.register

@@ -3,5 +3,6 @@
 Modules:
     frequency: the frequency estimator: unbiased, with exact covariance
     frequency_estimate: the estimate of a categorical attribute
+    option_shares: shares of options where one respondent may choose several
     proportion_intervals: confidence intervals of proportions, also after selection
 """

@@ -13,9 +13,11 @@ from dpcore.errors import NotEstimable, SchemeError, check_one_of
 from dpcore.estimation.consistency import project_cumulative, project_simplex
 from dpcore.estimation.estimator import Estimator
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate, Spread
+from dpcore.estimation.frequency.option_shares import SHARES, option_shares
 from dpcore.estimation.frequency.proportion_intervals import Intervals, NormalIntervals, ScoreIntervals, UnionInterval
 from dpcore.estimation.functional_estimate import check_confidence
 from dpcore.estimation.joint.conditioning import left_inverse
+from dpcore.mechanisms.categorical.option_sets import SetSums
 from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
 
 _PROJECTIONS = {"simplex": project_simplex, "isotonic": project_cumulative}
@@ -33,12 +35,13 @@ class Frequency(Estimator):
     confidence: of the intervals, strictly between 0 and 1.
     consistency: 'simplex', the nearest frequencies ("norm-sub"), or 'isotonic', for ordered categories: those whose cumulative
     frequencies are the nearest nondecreasing ones.
+    Of a set, the shares of its options (`option_shares`).
     """
 
     confidence: float = 0.95
     consistency: str = "simplex"
     name = "frequency"
-    titles = MappingProxyType({"frequency": ""})  # what else
+    titles = MappingProxyType({"frequency": "", SHARES: ""})
 
     def __post_init__(self) -> None:
         check_confidence(self.confidence)
@@ -58,6 +61,8 @@ class Frequency(Estimator):
         statistics, n = aggregate.statistics[attribute], aggregate.reports(attribute)
         if n == 0:
             raise NotEstimable(f"{attribute} has no report; collect some first")
+        if isinstance(model, SetSums):
+            return option_shares(described, statistics, n, self.confidence)
         project = _PROJECTIONS[self.consistency]
         intervals: Intervals
         union_interval: UnionInterval | None = None

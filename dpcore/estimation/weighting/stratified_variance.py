@@ -30,6 +30,7 @@ from dpcore.errors import NotEstimable
 from dpcore.estimation import constants
 from dpcore.estimation.density.inner_products import InnerProducts
 from dpcore.estimation.weighting.raking import Weights
+from dpcore.mechanisms.categorical.option_sets import SetSums
 from dpcore.mechanisms.observation_model import FiniteChannel, NoisyFeatures, ScoreSums
 
 
@@ -55,6 +56,8 @@ class Strata(ABC):
             return _Counted(weights, answered, statistics, model)
         if isinstance(model, ScoreSums):
             return _Scored(weights, answered, statistics, model)
+        if isinstance(model, SetSums):
+            raise NotEstimable(f"{attribute}: shares of options have no weighted estimates; use those of groups")
         return _Noisy(weights, answered, statistics, model)
 
     @property

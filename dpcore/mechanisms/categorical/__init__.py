@@ -4,7 +4,9 @@ Modules:
     frequency_oracle: what frequency oracles have in common
     hadamard_response: Hadamard response
     local_hashing: optimized local hashing
+    option_sets: the sets of at most m of k options, numbered
     randomized_response: k-ary randomized response
+    set_selection: set selection (PrivSet), for sets of options
     subset_selection: subset selection
     support_sets: channels whose outputs have one of two weights
     unary_encoding: symmetric and optimized unary encoding

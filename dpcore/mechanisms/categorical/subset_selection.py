@@ -21,7 +21,7 @@ from dpcore.mechanisms.base import integer_weights
 from dpcore.mechanisms.categorical.frequency_oracle import FrequencyOracle, WeightedOracle
 from dpcore.mechanisms.declaration import mechanism
 from dpcore.mechanisms.observation_model import ScoreSums
-from dpcore.mechanisms.report_sums import accepted_rows
+from dpcore.mechanisms.report_sums import accepted_rows, are_subsets
 from dpcore.mechanisms.reports import Reports, one_of_level_zero
 from dpcore.privacy.budget import Budget
 
@@ -157,20 +157,7 @@ class SubsetSelection(WeightedOracle):
         return np.zeros(self.size, dtype=np.int64), np.full(self.size, self.categories - 1)
 
     def accepts(self, reports: Reports) -> np.ndarray:
-        return accepted_rows(reports, self.size, self._are_subsets)
-
-    def _are_subsets(self, rows: np.ndarray) -> np.ndarray:
-        """Which rows (n, w) are in 0..k-1 and grow."""
-        good = np.asarray((rows[:, 0] >= 0) & (rows[:, -1] < self.categories))
-        most = max(1, _MEMBERS // self.size)
-        for first in range(0, len(rows), most):
-            members = rows[first : first + most].reshape(-1)
-            grows = np.ones(len(members), dtype=bool)
-            np.greater(members[1:], members[:-1], out=grows[:-1])
-            grows[self.size - 1 :: self.size] = True  # one row's last, and the next one's first
-            if not grows.all():
-                good[first : first + most] &= grows.reshape(-1, self.size).all(axis=1)
-        return good
+        return accepted_rows(reports, self.size, lambda rows: are_subsets(rows, self.categories))
 
     def furthest(self, weights: np.ndarray, clients: int) -> Reports:
         return one_of_level_zero(np.sort(np.argsort(-np.asarray(weights), kind="stable")[: self.size]))

@@ -17,7 +17,7 @@ from dpcore.errors import SchemeError, check_bend, exact
 from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.registry import IN_SCHEMES
 from dpcore.protocol.attribute import MISSING, Attribute
-from dpcore.protocol.domain import bins, joint_attribute, support_points
+from dpcore.protocol.domain import bins, joint_attribute, option_sets, support_points
 from dpcore.protocol.syntax import keys
 from dpcore.protocol.syntax.fields import listed, number, printable
 
@@ -55,6 +55,11 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
             sizes, functionals = {"categories": len(entries["categories"])}, ()
         elif kind == keys.PLANE:
             sizes, functionals = {}, ()
+        elif kind == keys.SET:
+            entries |= categories_of(entries)
+            entries |= option_sets.read(entries)
+            sizes = {"categories": len(entries["categories"]), "at_most": entries["at_most"]}
+            functionals = ("mean",)
         else:
             entries |= categories_of(entries) if kind == "categorical" else bins.read(entries)
             sizes = {"categories": len(entries["categories"])}
@@ -67,6 +72,8 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
             entries["sides"] = joint_attribute.numbers(entries, math.isqrt(entries["mechanism"].inputs))
         elif kind == keys.LATTICE:
             support_points.check_room(entries["mechanism"], sizes)
+        elif kind == keys.SET:
+            option_sets.check_mechanism(entries["mechanism"], entries)
         elif kind == "numeric" and entries["missing"] == "category":
             support_points.check_gap(entries["mechanism"])
         if entries.get("functionals") is not None:
@@ -132,7 +139,7 @@ def categories_of(entries: Mapping[str, Any]) -> dict[str, Any]:
     _check_titles(titles, labels)
     if values is not None and len(values) != len(labels):
         raise SchemeError(f"values must list one number for each of the {len(labels)} categories, got {len(values)}")
-    if values is None and entries.get("functionals"):
+    if values is None and entries.get("functionals") and "at_most" not in entries:
         raise SchemeError(
             "functionals of categories need values, one number for each category; add values or remove functionals"
         )
@@ -249,6 +256,10 @@ def write(attribute: Attribute) -> dict[str, Any]:
         table |= {} if a.level is None else {"level": a.level}
         table |= {} if a.assume is None else {"assume": {SECOND_DERIVATIVE: number(a.assume)}}
         table |= {"intervals": a.intervals} if a.intervals else {}
+    elif a.at_most is not None:
+        table |= {"categories": a.categories, "codes": dict(a.codes), "at_most": a.at_most, "separator": a.separator}
+        table |= {"columns": [box.column for box in a.boxes]} if a.boxes else {}
+        table |= {} if a.outside == "refuse" else {"outside": a.outside}
     elif a.bins is not None:
         table |= {"bins": [number(edge) for edge in a.bins], "unit": a.unit}
         table |= {"codes": dict(a.codes)} if a.codes else {}

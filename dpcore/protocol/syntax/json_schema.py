@@ -64,6 +64,7 @@ _APART: dict[str, tuple[str, dict[str, Any]]] = {  # conditions that separate th
     keys.BINNED: ("categorical", _BINS),
     keys.PLANE: ("numeric", _JOINT),
     "numeric": ("numeric", {"not": {"anyOf": [*_POINTS["anyOf"], _JOINT]}}),
+    keys.SET: (keys.SET, {}),
     keys.CROSSED: ("categorical", _JOINT),
     "categorical": ("categorical", {"not": {"anyOf": [_BINS, _JOINT]}}),
 }

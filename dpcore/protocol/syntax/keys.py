@@ -20,6 +20,7 @@ AUTO = "auto"  # `mechanisms.choice` chooses the mechanism; the canonical scheme
 LOG_LINEAR = "log_linear"  # the estimator on support points
 LOG_SPLINE = "log_spline"  # the estimator of densities with nonresponse
 DISTRIBUTION_FREE = "distribution_free"  # a value of `intervals`
+NONE = "none"  # a value of `missing`: no value is the empty set
 OTHER = "other"  # the category for unlisted values with `outside = "other"`
 CLIENTS = Option("clients", int, least=1, most=10**12, default=100_000, words="the planned number of clients")
 _FUNCTIONALS = Option("functionals", list[str], fewest=0, words="what to estimate: 'mean', 'quantile(0.5)' and others")
@@ -78,6 +79,7 @@ _OF_ONE = ("column", "functionals")  # keys that joint attributes lack
 LATTICE = "lattice"  # a numeric attribute with support points
 BINNED = "binned"  # a categorical attribute of ranges of a number
 CROSSED = "crossed"  # a joint attribute of two columns' categories
+SET = "set"  # a set of options
 PLANE = "plane"  # a joint attribute of two columns' numbers
 _JOINT = Option(
     "of", list[str], fewest=2, is_needed=True, words="the two columns of a joint attribute, such as job and region"
@@ -180,6 +182,26 @@ _OWN = {
         ),
     ),
 }
+_CATEGORIES, _OUTSIDE = (key for key in _OWN["categorical"] if key.name in ("categories", "outside"))
+_OWN[SET] = (
+    replace(_CATEGORIES, words="the names of the options, 62 at most; they are never taken from data"),
+    _TITLES,
+    replace(_CODES, words='codes in record files and their options, such as { 1 = "bus" }'),
+    Option("at_most", int, least=1, words="how many options one respondent may choose; default: all, 8 at most"),
+    Option("columns", list[str], words="the columns of yes or no, one for each option; without them column is read"),
+    Option("separator", str, default=";", words="separates the options in a text of a record file"),
+    replace(
+        _OUTSIDE,
+        words='a value that is neither option nor code is an error, or the option "other", which must be listed',
+    ),
+    Option(
+        "missing",
+        str,
+        choices=("refuse", NONE),
+        default="refuse",
+        words="a missing value is an error, or means that no option is chosen",
+    ),
+)
 _LABELS = ("column", "title", "categories", "titles", "codes", "outside", "missing")
 LABEL = (
     *(key for key in (*_SHARED, *_OWN["categorical"]) if key.name in _LABELS),
@@ -239,17 +261,18 @@ _AUTOMATIC = {
 _DEFAULTS[BINNED], _AUTOMATIC[BINNED] = _DEFAULTS["categorical"], _AUTOMATIC["categorical"]
 _AUTOMATIC[CROSSED] = _AUTOMATIC["categorical"]
 _DEFAULTS[PLANE] = "the only mechanism for two numbers"
+_DEFAULTS[SET] = "the only mechanism for sets of options"
 _CHOSEN = ("categorical", BINNED, LATTICE, CROSSED)  # kinds with an automatic choice of the mechanism
 
 
 def kind_of(table: Mapping[str, Any]) -> str:
     """Return the kind of an attribute's values, a key of `BY_KIND`: its type, refined by the table's other keys."""
     kind = str(read((_TYPE,), table)["type"])
-    if _JOINT.name in table:
+    if _JOINT.name in table and kind != SET:
         return PLANE if kind == "numeric" else CROSSED
     if kind == "numeric":
         return LATTICE if _STEP.name in table or _POINTS.name in table else kind
-    return BINNED if _BINS.name in table else kind
+    return BINNED if _BINS.name in table and kind != SET else kind
 
 
 def of_attribute(kind: str, mechanism: str) -> tuple[Option, ...]:

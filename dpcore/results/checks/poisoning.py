@@ -29,6 +29,8 @@ import scipy
 
 from dpcore.estimation.density.inner_products import InnerProducts, mass_gain
 from dpcore.estimation.estimators import project_simplex
+from dpcore.estimation.frequency.option_shares import covariance
+from dpcore.mechanisms.categorical.option_sets import SetSums
 from dpcore.mechanisms.observation_model import FiniteChannel, Level, NoisyFeatures, ScoreSums
 from dpcore.protocol.aggregates import Aggregate
 
@@ -114,6 +116,8 @@ def _marginals(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> O
 
 def _possible(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Outcome | None:
     model, statistics = aggregate.scheme.attributes[name].mechanism.model(), aggregate.statistics[name]
+    if isinstance(model, SetSums):
+        statistics, model = np.diagonal(model.square(statistics)), model.of_one
     if isinstance(model, ScoreSums):
         n = aggregate.reports(name)
         error = np.sqrt(float(model.variance(0.0, n)))
@@ -160,6 +164,8 @@ def _consistency(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) ->
     model, statistics = aggregate.scheme.attributes[name].mechanism.model(), aggregate.statistics[name]
     if isinstance(model, FiniteChannel):
         return _contrasted(model, statistics)
+    if isinstance(model, SetSums):
+        return None  # every report has as many items
     if isinstance(model, NoisyFeatures):
         if model.split(statistics)[0][0] < _ENOUGH:
             return None
@@ -237,7 +243,7 @@ def _homogeneity(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) ->
     sizes = [part.reports(name) for part in parts]
     if isinstance(model, FiniteChannel) or (isinstance(model, ScoreSums) and model.is_one_category):
         return _one_law(tables)
-    if isinstance(model, ScoreSums):
+    if isinstance(model, ScoreSums | SetSums):
         return _one_frequency(model, tables, sizes)
     return _one_average(model, tables)
 
@@ -256,7 +262,9 @@ def _one_law(tables: Sequence[np.ndarray]) -> Outcome | None:
     )
 
 
-def _one_frequency(model: ScoreSums, tables: Sequence[np.ndarray], sizes: Sequence[int]) -> Outcome | None:
+def _one_frequency(model: ScoreSums | SetSums, tables: Sequence[np.ndarray], sizes: Sequence[int]) -> Outcome | None:
+    if isinstance(model, SetSums):
+        return _one_set(model, [model.square(table) for table in tables], sizes)
     if len(tables) < 2 or len(tables[0]) > _LARGEST or model.contrast <= 0:
         return None
     rows = _gathered(
@@ -270,6 +278,21 @@ def _one_frequency(model: ScoreSums, tables: Sequence[np.ndarray], sizes: Sequen
     own, shared, weights = model.covariance(project_simplex(pooled), 1)
     one = np.diag(own) + shared.T @ weights @ shared
     statistic, directions = _spread_out(raw - pooled, n, one)
+    return _chi_squared(statistic, (len(rows) - 1) * directions, f"differences between {len(rows)} batches")
+
+
+def _one_set(model: SetSums, squares: Sequence[np.ndarray], sizes: Sequence[int]) -> Outcome | None:
+    rows = _gathered(
+        [np.append(np.diagonal(square), n) for square, n in zip(squares, sizes, strict=True)],
+        sizes,
+        _ENOUGH * model.items,
+    )
+    if len(rows) < 2:
+        return None
+    n = np.array([row[-1] for row in rows], dtype=np.float64)
+    raw = np.array([model.of_one.frequencies(row[:-1], int(row[-1])) for row in rows])
+    one = covariance(model, np.sum(squares, axis=0), sum(sizes)) * sum(sizes)
+    statistic, directions = _spread_out(raw - n @ raw / n.sum(), n, one)
     return _chi_squared(statistic, (len(rows) - 1) * directions, f"differences between {len(rows)} batches")
 
 

@@ -76,9 +76,10 @@ def _beside_bounds(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
 
 
 def _beside_categories(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
-    """Join each row with the position of its category in the scheme; null if the scheme has no such category."""
+    """Join each row with the position of its category in the scheme, null if the scheme has none, and a set's `at_most`."""
     positions = tables["categories"][["attribute", "category", "position"]]
-    return frame.merge(positions, how="left", on=["attribute", "category"])
+    frame = frame.merge(positions, how="left", on=["attribute", "category"])
+    return frame.merge(tables["attributes"][["attribute", "at_most"]], how="left", on="attribute")
 
 
 def _beside_counts(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
@@ -136,9 +137,8 @@ def _ordered(*columns: str) -> Rule:
 
 def _shares_add_up(frame: pd.DataFrame) -> pd.Series:
     groups = frame.groupby(["attribute", "estimator", "given"])["estimate"]
-    return ((groups.transform("sum") - 1).abs() <= _ROUNDING) | (
-        groups.transform("size") == 1
-    )  # item nonresponse of a density is a single row
+    is_alone = groups.transform("size") == 1  # item nonresponse of a density
+    return ((groups.transform("sum") - 1).abs() <= _ROUNDING) | is_alone | frame["at_most"].notna()
 
 
 def _inside(frame: pd.DataFrame) -> pd.Series:

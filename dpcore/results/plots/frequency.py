@@ -27,7 +27,7 @@ def plot_frequency(frame: pd.DataFrame, axes: Axes, *, title: str = "", selectio
 
     frame: rows of `frequencies` of one attribute, estimator and group: category, estimate, low, high as probabilities;
     optionally `truth`, drawn as a tick, and `before`, the previous round's estimate, as a dotted tick.
-    selection: the largest categories, if the frame has only these; an equal proportion is then drawn as a line, with a note.
+    selection: the largest categories, if the frame has only these; a line then shows an equal proportion, if there is one.
     Bars start at zero.  Raises ValueError if rows or columns are missing, or for several attributes.
     """
     style.need(frame, ("category", "estimate", "low", "high"))
@@ -36,9 +36,10 @@ def plot_frequency(frame: pd.DataFrame, axes: Axes, *, title: str = "", selectio
     axes.barh(rows, share, height=_BAR, color=style.ESTIMATE, alpha=0.22, linewidth=0)
     kind = selection.kind if selection else ""
     axes.hlines(rows, low, high, color=style.ESTIMATE, linewidth=2.4, label=style.share_of(frame, "interval", kind))
-    if selection:
-        equal = 100 / selection.categories
-        axes.axvline(equal, color=style.FAINT, linewidth=1.0, linestyle=(0, (4, 3)), label="equal share", zorder=1)
+    if selection and selection.equal is not None:
+        axes.axvline(
+            selection.equal, color=style.FAINT, linewidth=1.0, linestyle=(0, (4, 3)), label="equal share", zorder=1
+        )
     axes.plot(share, rows, "o", color=style.ESTIMATE, markersize=6, label="estimate")
     ends = [share, high]
     for column, colour, line, name in _TICKS:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from dpcore.estimation.frequency.option_shares import SHARES
 from dpcore.estimation.frequency.proportion_intervals import differs_from_equal
 from dpcore.results.text.phrases import FEW_VALUES, is_law, is_silence, largest, separated
 
@@ -28,7 +29,7 @@ class Listed:
     rows: for all clients or for groups, in their own order.  categories: their total number.  confidence: of the intervals, in
     words.  is_selection: whether only the largest are listed.  is_simultaneous: whether the intervals account for the
     selection. significant: number of proportions, over all categories and groups, that differ significantly from an equal
-    proportion.
+    proportion.  are_options: whether one respondent may have chosen several.
     """
 
     rows: pd.DataFrame
@@ -37,6 +38,12 @@ class Listed:
     is_selection: bool = False
     is_simultaneous: bool = False
     significant: int = 0
+    are_options: bool = False
+
+    @property
+    def equal(self) -> float | None:
+        """An equal proportion of all categories, in percent; None for options, where a respondent may choose several."""
+        return None if self.are_options else 100 / self.categories
 
     @property
     def kind(self) -> str:
@@ -53,7 +60,8 @@ class Listed:
         """A short remark on the list, or ''."""
         if self.is_selection and not self.is_simultaneous:
             return "intervals do not account for the selection"
-        return "none differs significantly from an equal share" if self.is_simultaneous and not self.significant else ""
+        is_level = self.is_simultaneous and not self.significant and not self.are_options
+        return "none differs significantly from an equal share" if is_level else ""
 
     @property
     def sentence(self) -> str:
@@ -65,7 +73,9 @@ class Listed:
         if not self.is_simultaneous:
             return f"{about}, {_UNADJUSTED}"
         about += f", with {self.interval}s for {self.categories:,} categories{' of each group' if groups > 1 else ''}."
-        equal = f"an equal share ({separated(float(f'{100 / self.categories:.2g}'))} %)"
+        if self.equal is None:
+            return about
+        equal = f"an equal share ({separated(float(f'{self.equal:.2g}'))} %)"
         shares = f"{self.categories * groups:,} {'shares' if groups > 1 else 'categories'}"
         if not self.significant:
             return f"{about} None of the {shares} differs significantly from {equal}: the order may be due to chance."
@@ -103,6 +113,7 @@ def largest_shares(rows: pd.DataFrame) -> Listed:
         is_selection=True,
         is_simultaneous=True,
         significant=significant,
+        are_options="estimator" in rows and bool((rows["estimator"] == SHARES).all()),
     )
 
 

@@ -23,7 +23,7 @@ from dpcore.pipeline import Round
 from dpcore.protocol.aggregates import Aggregate, statistic_rows
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.scheme import Scheme
-from dpcore.protocol.simulation import category_law
+from dpcore.protocol.simulation import category_law, category_shares, numbers_of
 from dpcore.protocol.syntax.keys import PLANE
 from dpcore.results.checks.round_checks import checks, every_estimate
 from dpcore.results.tables.experiment_rows import experiment_table
@@ -87,6 +87,7 @@ def scheme_tables(scheme: Scheme) -> dict[str, pd.DataFrame]:
             "lower": float(attribute.lower) if attribute.is_numeric and not attribute.sides else None,
             "upper": float(attribute.upper) if attribute.is_numeric and not attribute.sides else None,
             **_own_variances(attribute),
+            "at_most": attribute.at_most,
         }
         for position, (name, attribute) in enumerate(scheme.attributes.items())
     ]
@@ -97,7 +98,7 @@ def scheme_tables(scheme: Scheme) -> dict[str, pd.DataFrame]:
     ]
     return {
         "schemes": _frame([agreed]),
-        "attributes": _frame(attributes, **dict.fromkeys(("lower", "upper", *_OWN), "float64")),
+        "attributes": _frame(attributes, **dict.fromkeys(("lower", "upper", *_OWN), "float64"), at_most="Int64"),
         "categories": _frame(categories, value="float64"),
     }
 
@@ -300,10 +301,9 @@ def _truth_rows(
         nonresponse = getattr(population, "nonresponse", {}).get(name, 0.0)
         yield from ((name, group, f"frequency({category})", None, nonresponse) for category in attribute.categories)
     else:
-        probabilities = category_law(attribute, population, members)
-        for category, value in zip(attribute.categories, probabilities, strict=True):
+        numbers, probabilities = numbers_of(attribute), category_law(attribute, population, members)
+        for category, value in zip(attribute.categories, category_shares(attribute, probabilities), strict=True):
             yield name, group, f"frequency({category})", None, float(value)
-        numbers = np.asarray(attribute.values or ())
         answered = probabilities[: len(numbers)] / max(probabilities[: len(numbers)].sum(), np.finfo(float).tiny)
         for text in asked:
             functional = parse(text)

@@ -7,7 +7,7 @@ than those of any number of a round exceed by chance in more than one of 365 rou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 
 import numpy as np
@@ -37,7 +37,7 @@ def trends_of(estimates: pd.DataFrame, first: str) -> tuple[pd.DataFrame, pd.Dat
     usable = _usable(estimates)
     tables = {
         name: usable.pivot(index=_SERIES, columns="round", values=name)
-        for name in ("estimate", "standard_error", "confidence", "low", "high")
+        for name in ("estimate", "plug_in", "standard_error", "confidence", "low", "high")
     }
     runs = usable.drop_duplicates("run_id").set_index("round")["run_id"]
     rounds = list(tables["estimate"].columns)
@@ -83,7 +83,7 @@ def _until(tables: dict[str, pd.DataFrame], rounds: Sequence[str]) -> Iterator[t
         mean = np.column_stack([smoothing.smoothed, smoothing.ahead])
         half = np.column_stack([smoothing.errors, smoothing.ahead_errors])
         half *= np.array([normal_quantile(level) for level in own["confidence"].iloc[:, -1]])[:, None]
-        mean, low, high = _within_range(series, mean, half, own["low"].min(axis=1), own["high"].max(axis=1))
+        mean, low, high = _within_range(own, mean, half)
         yield (
             pd.DataFrame(
                 {
@@ -120,14 +120,15 @@ def _days_of(rounds: Sequence[str]) -> tuple[np.ndarray, bool]:
 
 
 def _within_range(
-    series: pd.Index, mean: np.ndarray, half: np.ndarray, least: pd.Series, most: pd.Series
+    own: Mapping[str, pd.DataFrame], mean: np.ndarray, half: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Estimates and limits, (N, T + 1), in the range of each number; the last column is the forecast.
 
-    Proportions are from 0 to 1, and frequencies of an attribute sum to one.  Other limits of rounds do not pass the extreme
-    limits of the rounds' own intervals, which respect the number's range.
+    Proportions are from 0 to 1, and frequencies of an attribute sum to one, unless they are of options.  Other limits of rounds
+    do not pass the extreme limits of the rounds' own intervals, which respect the number's range.
     """
     low, high = mean - half, mean + half
+    series, least, most = own["estimate"].index, own["low"].min(axis=1), own["high"].max(axis=1)
     names = series.get_level_values("functional")
     bounded = names.str.startswith(_PROPORTIONS)
     limits = (least.to_numpy()[~bounded, None], most.to_numpy()[~bounded, None])
@@ -137,7 +138,8 @@ def _within_range(
     low[bounded], high[bounded] = np.clip(low[bounded], 0, 1), np.clip(high[bounded], 0, 1)
     attributes = pd.Series(range(len(series)), index=series)[[is_share(name) for name in names]]
     for _, rows in attributes.groupby(["attribute", "given"]):
-        mean[rows] = np.apply_along_axis(project_simplex, 0, mean[rows])
+        if np.allclose(own["plug_in"].iloc[rows].sum(), 1):
+            mean[rows] = np.apply_along_axis(project_simplex, 0, mean[rows])
     mean[bounded] = np.clip(mean[bounded], 0, 1)
     low[bounded], high[bounded] = moved(mean[bounded], low[bounded], high[bounded], 0, 1)
     return mean, low, high

@@ -13,7 +13,7 @@ from dpcore.functionals import parse
 from dpcore.functionals.base import FunctionDensity
 from dpcore.mechanisms.observation_model import FiniteChannel
 from dpcore.privacy.budget import Budget
-from dpcore.protocol.simulation import category_law
+from dpcore.protocol.simulation import category_law, has_category, numbers_of
 from dpcore.rounds.planning.aims import DENSITY, FREQUENCY
 
 _CELLS = 1 << 10
@@ -28,12 +28,12 @@ def limit(attribute: Any, quantity: str, people: Any, budget: Budget, reports: i
         return least_error(parse(quantity), _density(attribute, people), ratio, reports)
     law = category_law(attribute, people)
     if share is not None:
-        values = np.array([category == share[1] for category in attribute.categories], dtype=np.float64)
+        values = has_category(attribute, share[1])
     else:
         functional = parse(quantity)
         if not functional.is_linear:
             return None
-        values = functional.expand_probabilities(law, np.array(attribute.values, dtype=np.float64))[1]
+        values = functional.expand_probabilities(law, numbers_of(attribute))[1]
     return math.sqrt(least_variance(values, law, ratio) / reports)
 
 

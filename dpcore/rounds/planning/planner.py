@@ -34,7 +34,7 @@ from dpcore.mechanisms.categorical.randomized_response import RandomizedResponse
 from dpcore.mechanisms.registry import BY_KIND, options_of
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
-from dpcore.protocol.simulation import category_law
+from dpcore.protocol.simulation import category_law, category_shares
 from dpcore.protocol.syntax import keys, toml_writer
 from dpcore.protocol.syntax.fields import listed
 from dpcore.rounds.planning.aims import DENSITY, FREQUENCY, Aim, Forecast, Plan
@@ -131,7 +131,7 @@ class Planner:
             estimate = pipeline.estimate(expected_aggregate(scheme, people, reports), aim.attribute)
         except (NotEstimable, np.linalg.LinAlgError) as exception:
             return Forecast(mechanism=name, error=None, reason=str(exception))
-        law = None if attribute.has_density else category_law(attribute, people)
+        law = None if attribute.has_density else category_shares(attribute, category_law(attribute, people))
         return _read(estimate, aim, name, law)
 
     def plan_pair(self, aim: PairAim, *, clients: int | None = None, error: float | None = None) -> PairPlan:
@@ -298,7 +298,7 @@ class Planner:
                 raise SchemeError(f"{aim.attribute}: categorical, without a density; use frequency(CATEGORY)")
         else:
             functional = parse(aim.quantity)
-            if not attribute.is_numeric and attribute.values is None:
+            if not attribute.is_numeric and attribute.values is None and attribute.at_most is None:
                 raise SchemeError(f"{aim.attribute}: its categories have no numeric values; use frequency(CATEGORY)")
             bounds = float(attribute.lower), float(attribute.upper)
             reason = functional.refuses(*bounds) if attribute.has_density else functional.refuses_probabilities()
@@ -310,7 +310,9 @@ class Planner:
             return "relative to the density's norm"
         attribute = self._scheme.attributes[aim.attribute]
         is_share = FREQUENCY.match(aim.quantity) is not None
-        has_unit = attribute.is_numeric and not is_share and parse(aim.quantity).unit == 1
+        has_unit = (
+            (attribute.is_numeric or attribute.at_most is not None) and not is_share and parse(aim.quantity).unit == 1
+        )
         return attribute.unit if has_unit else ""
 
 

@@ -1,0 +1,183 @@
+"""Shares of options where one respondent may choose several, joint shares of two, and the number chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpcore._random import Source
+from dpcore.errors import NotEstimable, SchemeError
+from dpcore.estimation.consistency import project_simplex
+from dpcore.estimation.diagnostics.evidence import Sensitivity
+from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate, Spread
+from dpcore.estimation.frequency.proportion_intervals import NormalIntervals, ScoreIntervals, within_bounds
+from dpcore.estimation.functional_estimate import (
+    FunctionalEstimate,
+    check_confidence,
+    estimated,
+    moved,
+    normal_quantile,
+)
+from dpcore.mechanisms.categorical.option_sets import SetSums
+
+SHARES = "shares"  # the estimator of options, in schemes and tables
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class SetEstimate(FrequencyEstimate):
+    """The shares of respondents who chose each option, (k,); they sum to the mean number chosen, not to one.
+
+    values: `raw` within [0, 1].  model: of the reports.  square: (d, d), counts of reports with each two items.
+    """
+
+    model: SetSums = field(repr=False)
+    square: np.ndarray = field(repr=False)
+
+    @cached_property
+    def number(self) -> FrequencyEstimate:
+        """The distribution of the number of options that a respondent chose: 0, .., at_most.
+
+        The share of a dummy is that of the respondents who chose few options enough for it (`OptionSets`).
+        """
+        options, most = self.model.options, self.model.at_most
+        weights = np.zeros((most + 1, self.model.items))
+        dummies = options + most - 1 - np.arange(most)  # those of sets of at most 0, 1, .. options
+        weights[np.arange(most), dummies] = 1.0
+        weights[np.arange(1, most + 1), dummies] -= 1.0
+        raw = weights @ self._shares
+        raw[most] += 1.0
+        covariance = weights @ self._covariance @ weights.T
+        errors = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+        reading = weights @ readings(self.model)
+        return FrequencyEstimate(
+            attribute=self.attribute,
+            categories=tuple(map(str, range(most + 1))),
+            values=project_simplex(raw),
+            raw=raw,
+            spread=Spread(np.zeros(most + 1), np.eye(most + 1), covariance),
+            intervals=NormalIntervals(raw, errors),
+            confidence=self.confidence,
+            n=self.n,
+            numbers=tuple(map(float, range(most + 1))),
+            estimator=self.estimator,
+            group=self.group,
+            sample=self.sample,
+            exposure=None if self.exposure is None else self.exposure.reread(reading),
+            reading=reading,
+        )
+
+    @cached_property
+    def _shares(self) -> np.ndarray:
+        """Unbiased shares of options and dummies, (d,)."""
+        return self.model.of_one.frequencies(np.diagonal(self.square), self.n)
+
+    @cached_property
+    def _covariance(self) -> np.ndarray:
+        """Of these, (d, d)."""
+        return covariance(self.model, self.square, self.n)
+
+    def both(self, one: str, other: str, confidence: float = 0.95) -> FunctionalEstimate:
+        """Return the share of respondents who chose two options, with its interval within [0, 1].
+
+        A report has both with probability other_both + (true_both - other_both) (g_a + g_b - g_ab) (`SetSums`).
+        Raises SchemeError for an unknown option or the same one, NotEstimable if reports have one item each.
+        """
+        check_confidence(confidence)
+        a, b = self._position(one), self._position(other)
+        if a == b:
+            raise SchemeError(f"both takes two different options of {self.attribute}, got {one!r} twice")
+        model, counts = self.model, self.square / self.n
+        gain = float(model.true_both - model.other_both)
+        if gain <= 0:
+            raise NotEstimable(
+                f"{self.attribute}: reports of one item show no two options together; set size = 2 or more"
+            )
+        shares = np.array([counts[a, a], counts[b, b], counts[a, b]])
+        together = np.array([[shares[0], shares[2], shares[2]], [shares[2], shares[1], shares[2]], [shares[2]] * 3])
+        contrast = float(model.of_one.contrast)
+        weights = np.array([1 / contrast, 1 / contrast, -1 / gain])
+        start = np.array([model.other_mean, model.other_mean, model.other_both], dtype=np.float64)
+        raw = float(weights @ (shares - start))
+        error = float(np.sqrt(weights @ (together - np.outer(shares, shares)) @ weights / self.n))
+        value, half = float(np.clip(raw, 0.0, 1.0)), normal_quantile(confidence) * error
+        low, high = np.clip(moved(value, raw - half, raw + half, 0.0, 1.0), 0.0, 1.0)
+        return estimated(f"both({one}, {other})", (value, error, low, high), confidence, value, "smooth")
+
+    @property
+    def effective_n(self) -> float:
+        """How many direct observations would give the shares the summed variance they have."""
+        return float((self.values * (1 - self.values)).sum() / self.spread.variances.sum())
+
+    def differs(self, confidence: float = 0.95) -> np.ndarray:
+        """Return that no share differs from an equal one, (k,): shares of options have no sum to be equal parts of."""
+        return np.zeros(len(self.categories), dtype=bool)
+
+    def draw(self, n: int, random: Source) -> np.ndarray:
+        """Raise SchemeError: shares of options determine no distribution of sets."""
+        raise SchemeError(f"{self.attribute}: sets cannot be drawn from the shares of options; draw from its `number`")
+
+    def functional(self, functional: Any, confidence: float = 0.95) -> FunctionalEstimate:
+        """Return a functional of the number of options chosen."""
+        return self.number.functional(functional, confidence)
+
+    def sensitivity(self, functional: Any) -> Sensitivity | None:
+        """Return how far malicious clients can move a functional of the number chosen; None if it is refused."""
+        return self.number.sensitivity(functional)
+
+    def share_of(self, categories: Sequence[str], confidence: float = 0.95) -> FunctionalEstimate:
+        """Return the share of one option; raises SchemeError for several, which one respondent may have chosen together."""
+        if isinstance(categories, str) or len(set(categories)) != 1:
+            raise SchemeError(
+                f"share_of takes a list of one option of {self.attribute}; `both` returns the share of two"
+            )
+        place = self._position(categories[0])
+        check_confidence(confidence)
+        limits = within_bounds(self.intervals, self.raw, normal_quantile(confidence))
+        low, high = (end[place] for end in self._moved(*limits))
+        value = float(self.values[place])
+        interval = value, float(self.standard_errors[place]), low, high
+        return estimated(f"share_of({categories[0]})", interval, confidence, value, "smooth")
+
+
+def option_shares(described: Any, statistics: np.ndarray, n: int, confidence: float) -> SetEstimate:
+    """Return the shares of a set's options from its statistics, (S,), of n > 0 reports [Wang2018].
+
+    raw = (count / n - other_mean) / (true_mean - other_mean); the covariance is that of the observed counts of two items.
+    Intervals invert the score test, one option at a time [Wilson1927].
+    """
+    model = described.mechanism.model()
+    options, square = model.options, model.square(statistics)
+    one, counts = model.of_one, np.diagonal(square)[:options]
+    raw = one.frequencies(counts, n)
+    return SetEstimate(
+        attribute=described.name,
+        categories=tuple(described.categories),
+        values=np.clip(raw, 0.0, 1.0),
+        raw=raw,
+        spread=Spread(np.zeros(options), np.eye(options), covariance(model, square, n)[:options, :options]),
+        intervals=ScoreIntervals(one, raw, n),
+        confidence=confidence,
+        n=n,
+        numbers=None,
+        estimator=SHARES,
+        sensitivities=np.maximum(counts / n, 1 - counts / n) / float(one.contrast),
+        reading=readings(model)[:options],
+        model=model,
+        square=square,
+    )
+
+
+def covariance(model: SetSums, square: np.ndarray, n: int) -> np.ndarray:
+    """Return the covariance, (d, d), of the unbiased shares of all items from the counts of two, (d, d), of n reports."""
+    means = np.diagonal(square) / n
+    return np.asarray((square / n - np.outer(means, means)) / n / float(model.of_one.contrast) ** 2)
+
+
+def readings(model: SetSums) -> np.ndarray:
+    """Return the weights of the average reports in the unbiased shares of all items, (d, S)."""
+    one, other = np.triu_indices(model.items)
+    return np.asarray((one == np.arange(model.items)[:, None]) & (one == other)) / float(model.of_one.contrast)
