@@ -383,8 +383,8 @@ def test_changes_carry_their_verdict_and_groups_are_shown_where_they_may_be_more
     assert "1 more changes in groups are not significant and not listed." in changes
     assert "urban" not in changes
     assert (
-        "Differences between groups statistic groups difference 95 % interval verdict mean rural − urban −4.0 −6.0 to −2.0 differ"
-        in text
+        "Differences between groups statistic groups difference 95 % interval verdict "
+        "mean rural − urban −4.0 −6.0 to −2.0 differ" in text
     )
 
 

@@ -9,6 +9,7 @@ Modules:
     joint: the study of two attributes together: coverage of nominal 95 % intervals
     landing: rows of studies into a warehouse and out of it, landed as they are made and gone on with
     option: an option of a study, declared with its field; it defines the command's option
+    options: the study of options: shares where a respondent may choose several
     points: the study of values on points
     poisoning: the study of malicious clients: their gains, compared with theory
     profile: where the processor time and the memory of a round go, step by step
@@ -23,6 +24,7 @@ STUDIES = {  # name of the module and of the command -> what the command does, w
     "accuracy": "Measure errors of densities, distribution functions and numbers over many cells, beside the best peer's.",
     "coverage": "Measure how often nominal 95 % intervals cover the true value, how long they are, and what is refused.",
     "joint": "Measure statistics of two attributes: coverage of intervals, errors, and rejection rates of tests.",
+    "options": "Measure shares where a respondent may choose several options, beside published constructions, and coverage.",
     "points": "Measure discrete distributions, such as counts and incomes, against the best peer, and coverage of intervals.",
     "rectangles": "Measure shares of two numbers' ranges together, of ours and of peers that ask for both.",
     "poisoning": "Measure the gains of malicious clients against theory and stated bounds, and how often checks detect them.",

@@ -13,6 +13,7 @@ Modules:
     method: what a study measures: a method, under one name or several
     metrics: how far an estimate is from a target, the same numbers for every method
     peers/: what a user would pick today, written to the papers and tuned as they say
+    options: the study of options: shares where a respondent may choose several
     points: the study of values on points
     pointwise: a density and its slope at a point, by projection: the level that theory balances
     poisoning: the study of malicious clients: gains of attacks compared with theory
