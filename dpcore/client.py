@@ -62,7 +62,7 @@ class Client:
         Raises InvalidRecord if a value is missing or not allowed, and BudgetExceeded if the ledger's rest is too small; nothing
         is drawn in either case.
         """
-        cells = self._scheme.encode(record)
+        cells = self._scheme.encode({column: [value] for column, value in record.items()})  # lists are sets
         if any(len(column) != 1 for column in cells.values()):
             raise InvalidRecord(
                 "a client reports one record: expected one value for each attribute, got a column of them"

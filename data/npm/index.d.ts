@@ -3,8 +3,8 @@
 /** A value of a record: a number, a text, a truth value, a time, or none. Integers from 2^53 on are BigInts or texts. */
 export type Value = number | bigint | string | boolean | Date | null | undefined;
 
-/** A mapping from columns to values. */
-export type SurveyRecord = { readonly [column: string]: Value };
+/** A mapping from columns to values; of a set, the chosen options or their list. */
+export type SurveyRecord = { readonly [column: string]: Value | readonly Value[] };
 
 /** Where random words come from. */
 export interface Source {
@@ -30,13 +30,15 @@ export interface Report {
 /** An attribute or a label, as a form needs it. */
 export interface Attribute {
   readonly name: string;
-  readonly type: "numeric" | "categorical" | "label";
+  readonly type: "numeric" | "categorical" | "set" | "label";
   readonly column: string;
   /** What readers are shown; empty for the name. */
   readonly title: string;
   readonly categories: readonly string[];
   /** The titles of the categories that have one. */
   readonly titles?: ReadonlyMap<string, string>;
+  /** How many options one respondent may choose; of a set. */
+  readonly atMost?: number;
   readonly missing?: string;
   readonly outside?: string;
   readonly unit?: string;

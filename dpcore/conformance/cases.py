@@ -82,7 +82,8 @@ def all_cases(mechanisms: set[str] | None = None) -> Iterator[Case]:
 def cases_of(name: str) -> tuple[Case, ...]:
     """Return the cases of one scheme: reports, reports at the edges of draws, and what must be refused."""
     scheme = Scheme.from_toml(Scheme.from_toml(SCHEMES[name]).canonical)
-    columns = {side.column for attribute in scheme.reported.values() for side in attribute.sides or (attribute,)}
+    questions = [one for attribute in scheme.reported.values() for one in (attribute, *attribute.questions)]
+    columns = {column for one in questions for column in (one.name, one.column)}
     records = [_restricted(record, columns) for record in RECORDS[name]]
     refused = [record for one in REFUSED_RECORDS[name] if _is_refused(scheme, record := _restricted(one, columns))]
     bundle, edges = _as_texts(bundle_of(scheme)), thresholds(scheme)
@@ -150,7 +151,8 @@ def _restricted(record: Mapping[str, Any], columns: set[str]) -> dict[str, Any]:
 
 def _is_refused(scheme: Scheme, record: Mapping[str, Any]) -> bool:
     try:
-        return any(len(column) != 1 for column in scheme.encode(record).values())
+        cells = scheme.encode({column: [value] for column, value in record.items()})
+        return any(len(column) != 1 for column in cells.values())
     except InvalidRecord:
         return True
 

@@ -169,7 +169,35 @@ purpose = "both"
 epsilon = 2
 missing = "category"
 """
-OF_SEVERAL = {"one_of_three": ONE, "labelled": LABELLED, "together": TOGETHER, "purposes": PURPOSES}
+OPTIONS = """
+name = "options"
+clients = 1000
+
+[attributes.travel]
+type = "set"
+column = "Travel"
+categories = ["bus", "car", "bike", "train", "tram", "walk", "taxi", "ferry", "other"]
+codes = { 1 = "bus", 2 = "car", "03" = "bike" }
+at_most = 3
+missing = "none"
+outside = "other"
+epsilon = 2
+
+[attributes.care]
+type = "set"
+categories = ["child", "parent", "neighbour", "none"]
+columns = ["cares_child", "cares_parent", "cares_neighbour", "cares_none"]
+separator = ","
+epsilon = "ln 3"
+size = 2
+"""
+OF_SEVERAL = {
+    "one_of_three": ONE,
+    "labelled": LABELLED,
+    "together": TOGETHER,
+    "purposes": PURPOSES,
+    "options": OPTIONS,
+}
 SCHEMES = {name: _together(name, name) for name in ATTRIBUTES} | OF_SEVERAL
 _COARSE = (
     "degree = 1\n",
@@ -187,7 +215,17 @@ _PERSON: dict[str, Any] = {
 _PERSON |= {"dyadic": 0.1, "square": 1, "wavelet": 3.3, "split": 12, "Coin": 2}
 _PAIRS: dict[str, Any] = {"job": "a", "Region": "n", "smokes": "yes", "drinks": "no"}
 _PAIRS |= {"income": 99_999.5, "age": 54, "height": 0.3, "weight": 0.1}
+_CARE: dict[str, Any] = {"cares_child": "yes", "cares_parent": 0, "cares_neighbour": "T", "cares_none": False}
 RECORDS: dict[str, list[dict[str, Any]]] = {
+    "options": [
+        {"Travel": ["bus", "ferry"]} | _CARE,
+        {"Travel": "tram;car;walk"} | _CARE | {"cares_child": "no", "cares_none": 1},
+        {"Travel": "1; 3.0 ;walk", "care": "child,parent,neighbour,none"},
+        {"travel": None} | dict.fromkeys(_CARE, "no"),
+        {"Travel": "a rocket;a balloon;other", "care": []},
+        {"Travel": 2, "care": "none"},
+        {"Travel": ["tram", None, "tram"], "care": ["parent"]},
+    ],
     "purposes": [
         {"curve": 0, "lines": 12.5},
         {"curve": 1, "lines": None},
@@ -220,6 +258,19 @@ RECORDS: dict[str, list[dict[str, Any]]] = {
 }
 RECORDS |= dict.fromkeys(ATTRIBUTES, RECORDS["everything"])
 REFUSED_RECORDS: dict[str, list[dict[str, Any]]] = {
+    "options": [
+        _CARE,
+        {"Travel": "bus;car;bike;train"} | _CARE,
+        {"Travel": ["bus", ["car"]]} | _CARE,
+        {"Travel": "bus"},
+        {"Travel": "bus", "care": None},
+        {"Travel": "bus", "care": " , "},
+        {"Travel": "bus", "care": "child,none of them"},
+        {"Travel": "bus", "care": [""]},
+        {"Travel": "bus", "care": "child", "cares_child": "yes"},
+        {"Travel": "bus"} | _CARE | {"cares_parent": None},
+        {"Travel": "bus"} | _CARE | {"cares_parent": "sometimes"},
+    ],
     "purposes": [{"curve": None, "lines": 1}, {"lines": 1}, {"curve": "a", "lines": 1}],
     "everything": [
         {key: value for key, value in _PERSON.items() if key != "dyadic"},

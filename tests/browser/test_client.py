@@ -22,12 +22,15 @@ pytestmark = [
     pytest.mark.skipif(chromium.BINARY is None, reason="needs Debian's chromium: apt-get install chromium"),
 ]
 HERE = Path(__file__).parent
-NAMES = ("everything", "one_of_three", "labelled")
+NAMES = ("everything", "one_of_three", "labelled", "options")
 UNCHANGED = "const TAIL = 45;"
 PLANTED = {  # a line of the client -> the same with a bug
     "other >= truth ? other + 1 : other": "other > truth ? other + 1 : other",
     "less[place] & ~mask": "less[place]",
     "t < k - 1; t += 1": "t < k - 2; t += 1",
+    "subset.has(drawn) ? last : drawn": "drawn",
+    "padded.length < most": "padded.length < 0",
+    "firstOf(members.length, options)": "0",
     "parity(cell & column) ^ out": "parity(cell & column) | out",
     "1 + one(source, prime - 1)": "one(source, prime)",
     "(phase - half + cells) % cells : phase": "phase : phase",

@@ -75,6 +75,9 @@ FROZEN: dict[int, dict[str, str]] = {
         "purposes.curve": "d535ba959966b47d",
         "purposes.lines": "6396bfcf93fb0d8a",
         "purposes": "d32485afbb4b6bbb",
+        "options.travel": "4f6d7007dfbafa9e",
+        "options.care": "e78ea6692febbfab",
+        "options": "5ff9ab9493eb45e9",
     },
 }
 

@@ -24,6 +24,7 @@ SCHEMES = Parsed(client_cases.SCHEMES)
 
 def people(name: str, n: int) -> pd.DataFrame:
     records = client_cases.RECORDS[name]
+    records = [record for record in records if record.keys() == records[0].keys()]  # of a set in one form of several
     return pd.DataFrame([records[row % len(records)] for row in range(n)])
 
 

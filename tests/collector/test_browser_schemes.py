@@ -36,7 +36,7 @@ def test_the_keys_that_a_scheme_may_have_are_those_that_python_declares() -> Non
 @pytest.mark.parametrize(
     ("of", "each"),
     [
-        (("codes", "pair", "paper", "steps", "points", "bins", "silence", "together", "plane"), 9),
+        (("codes", "pair", "paper", "steps", "points", "bins", "silence", "together", "plane", "options", "boxes"), 9),
         (("labels",), 2),
         pytest.param((), 1, marks=pytest.mark.nightly("every case")),
     ],

@@ -7,11 +7,12 @@
 import { categoryOf, inWords, make, titleOf } from "./elements.mjs";
 import { Client, INSTANTS, InvalidRecord, dateIn, isDate, fetchBundle, writeReport } from "./ldpflow.mjs";
 import { chance, hasOdds, showOdds } from "./odds.mjs";
+import { described, listed, number } from "./report_words.mjs";
 
 const place = document.querySelector('meta[name="ldpflow"]').dataset;
 const at = (id) => document.getElementById(id);
 const wording = JSON.parse(at("wording").textContent);
-const number = (value, digits = 0) => value.toLocaleString("en", { maximumFractionDigits: digits });
+const isSet = ({ atMost }) => atMost !== undefined;
 const isInstant = ({ unit }) => unit === INSTANTS;
 const unitOf = (attribute) => (isDate(attribute) ? "" : attribute.unit);
 const shown = (attribute, x) => (isDate(attribute) ? dateIn(x, attribute.unit) : number(x, 6));
@@ -182,12 +183,13 @@ function question(attribute) {
       : bounds(attribute),
   });
   if (attribute.type !== "label" && !attribute.key) gives.append(...oddsOf(attribute));
-  const wrong = make("p", { className: "wrong", id: `${name}-wrong` });
+  const wrong = make("p", { className: "wrong", id: `${name}-wrong`, attributes: isSet(attribute) ? { "aria-live": "polite" } : {} });
   const open = attribute.type === "label" ? "open" : "";
   const described = { "aria-describedby": `${name}-gives ${name}-wrong` };
-  if (!attribute.isNumber && attribute.categories.length <= MOST_RADIOS) {
+  if (isSet(attribute) || (!attribute.isNumber && attribute.categories.length <= MOST_RADIOS)) {
+    const type = isSet(attribute) ? "checkbox" : "radio";
     const choices = attribute.categories.map((label) => make("label", {},
-      make("input", { type: "radio", name, value: label }), make("span", { textContent: nameOf(attribute, label) })));
+      make("input", { type, name, value: label }), make("span", { textContent: nameOf(attribute, label) })));
     return make("fieldset", { className: open, id: name, attributes: described },
       make("legend", { textContent: asked(attribute) }), gives, make("div", { className: "choices" }, ...choices), wrong);
   }
@@ -213,7 +215,11 @@ function ranges({ bins }) {
 
 const noun = (attribute) => (isInstant(attribute) ? "time" : isDate(attribute) ? "date" : "number");
 
+/** How many options may be chosen; "" if all. */
+const limit = ({ atMost, categories }) => (atMost < categories.length ? `at most ${atMost}` : "");
+
 function bounds(attribute) {
+  if (isSet(attribute)) return `Choose all that apply${limit(attribute) && `, ${limit(attribute)}`}, or none. `;
   if (!attribute.isNumber) return "";
   const mayStay = attribute.missing === "category" ? "Leave it empty if you would rather not say. " : "";
   if (attribute.bins) return `Your number counts as one of ${attribute.bins.length + 1} ranges: ${ranges(attribute)}. ${mayStay}`;
@@ -223,10 +229,11 @@ function bounds(attribute) {
   return outside + nearest + mayStay;
 }
 
-/** The answers as a record: column -> the chosen or written text, '' if empty. */
+/** The answers as a record: column -> the chosen or written text, '' if empty; the list of chosen options of a set. */
 function answers() {
   const data = new FormData(at("form"));
-  const entries = [...questions()].map(([id, { column, isNumber, unit }]) => {
+  const entries = [...questions()].map(([id, { column, isNumber, unit, atMost }]) => {
+    if (isSet({ atMost })) return [column, data.getAll(id)];
     const text = (data.get(id) ?? "").trim();
     if (isInstant({ unit }) && text) return [column, new Date(text).toISOString()]; // in the time zone of this device
     return [column, isNumber ? text.replaceAll(/[,\s](?=\d{3}(\D|$))/g, "") : text];
@@ -242,7 +249,7 @@ function complain(error) {
   const isEmpty = answers()[column] === "";
   const expected = attribute.isNumber
     ? `Please write a ${noun(attribute)}${attribute.outside === "refuse" ? ` from ${shown(attribute, attribute.lower)} to ${shown(attribute, attribute.upper)}` : ""}, such as ${example(attribute)}.`
-    : "Please choose one.";
+    : isSet(attribute) ? `Please choose ${limit(attribute)}.` : "Please choose one.";
   mark(id, isEmpty ? `This question is not answered yet. ${expected}` : expected);
   at(id).querySelector("input, select").focus();
 }
@@ -260,31 +267,9 @@ function mark(name, text) {
 
 // ---- The report, before it is sent
 
-function listed(words) {
-  const shown = words.slice(0, 6).map((word) => `“${word}”`).join(", ");
-  return words.length > 6 ? `${shown} and ${words.length - 6} more` : shown || "none";
-}
-
-/** Describe an answer of the report in words. */
-function described(attribute, { level, values }) {
-  const { mechanism } = attribute;
-  const categories = attribute.categories.map((label) => categoryOf(attribute, label));
-  const scale = mechanism.levels > 1 ? `Scale ${level + 1} of ${mechanism.levels}, ` : "";
-  const [low, high] = mechanism.ranges(level)[0];
-  switch (attribute.mechanismName) {
-    case "randomized_response": return `“${categories[values[0]]}”`;
-    case "unary_encoding": return `Marks ${listed(categories.filter((_, i) => Math.floor(values[i >> 5] / 2 ** (i % 32)) % 2 === 1))}`;
-    case "subset_selection": return `One of ${listed(values.map((value) => categories[value]))}, or none of them`;
-    case "hadamard_response": return `Symbol ${values[0]} of ${high}`;
-    case "local_hashing": return `Bin ${values[2]} of the hash ${values[0]} x + ${values[1]}`;
-    case "crossed_wave": return `${["Of the place", "Of the product", "Of the first", "Of the second"][level]}, cell ${values[0] + 1} of ${high + 1}`;
-    case "wavelet_laplace": return `${scale}${values.length} numbers with noise: ${values.slice(0, 2).map((v) => number(v).replace("-", "−")).join("; ")}${values.length > 2 ? "; …" : ""}`;
-    default: return `${scale}cell ${values[0] + 1 - low} of ${high - low + 1}`.replace(/^./, (letter) => letter.toUpperCase());
-  }
-}
-
 /** The respondent's own answer as the page shows it. */
 function inOwnWords(attribute, answer) {
+  if (isSet(attribute)) return listed(answer.map((label) => categoryOf(attribute, label)));
   const words = attribute.isNumber && answer && Number.isFinite(Number(answer)) ? number(Number(answer), 6) : categoryOf(attribute, answer);
   return words ? `${words} ${unitOf(attribute)}`.trim() : "–";
 }
@@ -388,7 +373,11 @@ try {
     make("p", { className: "small", textContent: "The report is made here and shown to you. Nothing is sent yet." }));
   showOdds(({ name }) => asked(scheme.attributes.get(name)));
   at("form").addEventListener("submit", prepare);
-  at("form").addEventListener("input", ({ target }) => mark(target.name, ""));
+  at("form").addEventListener("input", ({ target: { name } }) => {
+    const attribute = questions().get(name);
+    const isTooMany = isSet(attribute) && new FormData(at("form")).getAll(name).length > attribute.atMost;
+    mark(name, isTooMany ? `Please choose ${limit(attribute)}.` : "");
+  });
   at("send").addEventListener("click", send);
   at("back").addEventListener("click", back);
   showSentBefore();

@@ -26,6 +26,7 @@ NOISE, COINS, ODD = (
 )
 TURNS = "harmonics must be one for each"
 WHOLE, EPSILON, TOML = "must be a whole number between", "epsilon must be", "the scheme is not valid TOML"
+FAVOUR = "needs weights whose total is at most 2^32 and that favour true options"
 LAPLACE = "this client draws Laplace noise only"  # what the browser says of any other
 
 
@@ -37,6 +38,12 @@ def categorical(mechanism: str, epsilon: str, count: int, more: str = "") -> str
     names = ", ".join(f'"c{number}"' for number in range(count))
     told = f'type = "categorical"\nmechanism = "{mechanism}"\nepsilon = {epsilon}\ncategories = [{names}]\n'
     return f"[attributes.x]\n{told}{more}"
+
+
+def options(epsilon: str, count: int, more: str) -> str:
+    """A set of options, the last of which is `other`."""
+    text = categorical("set_selection", epsilon, count, more).replace("categorical", "set")
+    return text.replace(f'"c{count - 1}"', '"other"')
 
 
 SPLINES = "degree = 0\ncoarsest_level = 1\nfinest_level = 2\ncells = 64\n"
@@ -67,6 +74,9 @@ HONEST = {
     "together": categorical("subset_selection", "2", 2).replace(
         'categories = ["c0", "c1"]\n', 'of = ["job", "place"]\ncategories = [["a", "b"], ["n", "e", "s"]]\n'
     ),
+    "options": options("2", 5, 'at_most = 3\nsize = 2\nmissing = "none"\noutside = "other"\ncodes = { 7 = "c1" }\n'),
+    "boxes": options("1", 3, 'columns = ["a", "b", "c"]\nseparator = "and"\n'),
+    "many_options": options('"ln 3"', 40, "at_most = 4\n"),
     "plane": numeric("crossed_wave", "1", "cells = 8\nwidths = [3, 21, 1, 3]\n").replace(
         "lower = 0\nupper = 1\n", 'of = ["income", "age"]\nlower = [0, 18]\nupper = [9, 90]\nunits = ["USD", ""]\n'
     ),
@@ -148,6 +158,8 @@ def kept(schemes: dict[str, Scheme]) -> list[Row]:
             ("local_hashing", "weight_in"),
             ("square_wave", "weight_in"),
             ("unary_encoding", "weight_true"),
+            ("options", "weight_in"),
+            ("boxes", "weight_in"),
         )
     ]
     rows += [
@@ -171,6 +183,8 @@ def kept(schemes: dict[str, Scheme]) -> list[Row]:
         ("another law", "dyadic_wave", _said(schemes["dyadic_wave"], "level_law", [1, 1, 65534])),
         ("other turns", "purpose", _said(schemes["purpose"], "harmonics", [1, 0, 16, 64])),
         ("other categories of two columns", "together", {'        "s",\n': '        "a",\n'}),
+        ("a column of another name", "boxes", {'    "b",\n': '    "d",\n'}),
+        ("another separator", "options", {'separator = ";"': 'separator = "and"'}),
         ("a wider plane", "plane", {"    9,\n": "    10,\n"}),
         ("another law of four levels", "plane", _said(schemes["plane"], "level_law", [1, 65533, 1, 1])),
         ("a name with dashes", "two", {'name = "a_two"': 'name = "a-two-"'}),
@@ -357,6 +371,41 @@ def refused(schemes: dict[str, Scheme]) -> list[Row]:
         "an answer that is none": ({'missing = "refuse"': 'missing = "category"'}, "missing must be one of"),
     }
     rows += [(f"together: {what}", "together", *row) for what, row in crossed.items()]
+    heavy = own["options"]["weight_in"]
+    say("one too heavy", "options", "weight_in", heavy + 1, RATIO)
+    say("one too heavy", "many_options", "weight_in", own["many_options"]["weight_in"] + 1, RATIO)
+    say("as light as without an option", "options", "weight_in", own["options"]["weight_out"], FAVOUR)
+    say("nothing for others", "options", "weight_out", 0, FAVOUR)
+    say("beyond a word", "options", "weight_in", 2**32, FAVOUR)
+    say("a text", "options", "weight_in", f'"{heavy}"', NEEDS)
+    say("none", "options", "size", 0, WHOLE)
+    say("more than there are", "options", "size", 6, WHOLE)
+    clients, asked = "options = 5\nat_most = 3\n", 'at_most = 3\nseparator = ";"\n'
+    many = 'at_most = 4\nseparator = ";"\n'
+    sets = {
+        "fewer options": ({clients: "options = 4\nat_most = 3\n"}, "as the attribute has it"),
+        "more of them": ({clients: "options = 5\nat_most = 4\n"}, "as the attribute has it"),
+        "more than there are at most": ({asked: asked.replace("3", "6")}, WHOLE),
+        "no separator": ({asked: asked.replace(";", "")}, "separator must be a text that no option contains"),
+        "a separator of an option": ({asked: asked.replace(";", "th")}, "separator must be a text that no option"),
+        "blanks around it": ({asked: asked.replace(";", " ;")}, "separator must be a text that no option contains"),
+        "an answer that is none": ({'missing = "none"': 'missing = "category"'}, "missing must be one of"),
+        "a code of no option": ({'7 = "c1"': '7 = "c7"'}, "codes.7 must be one of the categories"),
+        "others are no option": ({'    "other",\n': '    "others",\n'}, 'needs a category named "other"'),
+        "two columns": ({asked: f'{asked}of = [\n    "a",\n    "b",\n]\n'}, "unknown key"),
+        "ranges": ({asked: f"{asked}bins = [\n    1,\n]\n"}, "unknown key"),
+    }
+    rows += [(f"options: {what}", "options", *row) for what, row in sets.items()]
+    rows.append(("many_options: too many sets", "many_options", {many: many.replace("4", "6")}, "are possible; lower"))
+    boxes = {
+        "two columns": ({'    "c",\n': ""}, "columns must list 3 different columns"),
+        "a column twice": ({'    "c",\n': '    "b",\n'}, "columns must list 3 different columns"),
+        "a column in clear": (
+            {"[attributes.x]\n": '[labels.b]\ncategories = ["young", "old"]\n[attributes.x]\n'},
+            "b is also an attribute",
+        ),
+    }
+    rows += [(f"boxes: {what}", "boxes", *row) for what, row in boxes.items()]
     plane, heavy = "plane", own["plane"]["weights_in"]
     for level, what in enumerate(("place", "product", "first", "second")):
         say(f"the {what} too heavy", plane, "weights_in", [w + (at == level) for at, w in enumerate(heavy)], RATIO)

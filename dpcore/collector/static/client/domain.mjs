@@ -3,6 +3,7 @@
 import { checkTitle, printable } from "./entries.mjs";
 import { SchemeError } from "./errors.mjs";
 import { TABLES } from "./keys.mjs";
+import { MOST_CHOSEN, checkOptions } from "./mechanisms/set_selection.mjs";
 import { numberIn, rational, toDouble } from "./numbers.mjs";
 
 const LARGEST_BOUND = 10n ** 30n;
@@ -12,10 +13,13 @@ const SILENT = TABLES.lattice.mechanism.choices.filter((name) => TABLES.numeric.
 const MISSING = "missing"; // the category of who gives no answer
 const OTHER = "other"; // and of answers that are not listed
 const MOST_TOGETHER = 10_000; // pairs of categories
+const FALSE = ["0", "f", "F", "False", "FALSE", "n", "N", "no", "No", "NO"]; // how files write that an option is not chosen
+const TRUE = ["1", "t", "T", "True", "TRUE", "y", "Y", "yes", "Yes", "YES"];
 const AND = " & "; // between the categories of two columns that are asked together
 
 /** What an attribute's values are: its type, or what its table (a Map) makes of it. */
 export function kindOf(type, table) {
+  if (type === "set") return type;
   if (table.has("of")) return type === "numeric" ? "plane" : "crossed";
   if (type === "numeric") return table.has("step") || table.has("values") ? "lattice" : type;
   return table.has("bins") ? "binned" : type;
@@ -28,6 +32,7 @@ export function domainOf(entries, said) {
   if (kind === "lattice") return { ...pointsOf(entries), isNumber: true };
   if (kind === "plane") return planeIn(entries);
   if (kind === "crossed") return togetherIn(entries);
+  if (kind === "set") return setsIn(entries);
   return kind === "binned" ? { ...binsOf(entries), isNumber: true } : { ...categoriesIn(entries), isNumber: false };
 }
 
@@ -142,6 +147,32 @@ function togetherIn(entries) {
   return { isNumber: false, outside, unit: "", missing, sides, categories };
 }
 
+/** Options of which several may be chosen, in one column or, as yes and no, in a column of each. */
+function setsIn(entries) {
+  const domain = categoriesIn(entries);
+  const [columns, separator, missing] = ["columns", "separator", "missing"].map((key) => entries.get(key));
+  const count = domain.categories.length;
+  const atMost = entries.get("at_most") ?? (count > MOST_CHOSEN ? undefined : count);
+  if (atMost === undefined) throw new SchemeError(`at_most is missing; say how many of the ${count} options may be chosen`);
+  checkOptions(count, atMost);
+  if (columns && (columns.length !== count || new Set(columns).size < count)) {
+    throw new SchemeError(`columns must list ${count} different columns, one for each option`);
+  }
+  if (separator.trim() !== separator || domain.categories.some((option) => option.includes(separator))) {
+    throw new SchemeError("separator must be a text that no option contains, without blanks around it");
+  }
+  printable("separator", separator);
+  return { ...domain, isNumber: false, atMost, separator, boxes: columns?.map((column) => boxIn(column, missing)) };
+}
+
+/** The column that says whether one option is chosen. */
+function boxIn(column, missing) {
+  printable("columns", column);
+  const codes = new Map([FALSE, TRUE].flatMap((spellings, i) => spellings.map((spelling) => [spelling, String(i === 1)])));
+  const entries = { categories: ["false", "true"], codes, missing, outside: "refuse" };
+  return { name: column, column, isNumber: false, ...categoriesIn(new Map(Object.entries(entries))) };
+}
+
 /** Two columns of numbers that are asked together. */
 function planeIn(entries) {
   const [of, missing, outside] = ["of", "missing", "outside"].map((key) => entries.get(key));
@@ -183,7 +214,7 @@ function categoriesIn(entries) {
   if (values !== undefined && values.length !== categories.length) {
     throw new SchemeError(`values must list one number for each of the ${categories.length} categories, got ${values.length}`);
   }
-  if (values === undefined && entries.get("functionals")?.length) throw new SchemeError("functionals of categories need values");
+  if (values === undefined && entries.get("functionals")?.length && !entries.has("at_most")) throw new SchemeError("functionals of categories need values");
   if (outside === OTHER && !categories.includes(OTHER)) {
     throw new SchemeError(`outside = "${OTHER}" needs a category named "${OTHER}"`);
   }

@@ -29,7 +29,7 @@ export function labelOf(name, table) {
 /** Throws SchemeError where a label would send an attribute's answer, or there are too many combinations. */
 export function checkLabels(labels, attributes) {
   if (labels.size === 0) return;
-  const asked = new Set([...attributes.values()].flatMap(({ name, column, sides }) => [name, ...(sides ?? [{ column }]).map((side) => side.column)]));
+  const asked = new Set([...attributes.values()].flatMap(({ name, column, sides, boxes }) => [name, ...(sides ?? boxes ?? [{ column }]).map((side) => side.column)]));
   for (const { name, column } of labels.values()) {
     const taken = [name, column].find((one) => asked.has(one));
     if (taken !== undefined) throw new SchemeError(`labels.${name}: ${taken} is also an attribute, which a label would leave unprotected; remove one`);

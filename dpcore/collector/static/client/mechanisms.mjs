@@ -11,6 +11,7 @@
 export { randomizedResponse as randomized_response } from "./mechanisms/randomized_response.mjs";
 export { unaryEncoding as unary_encoding } from "./mechanisms/unary_encoding.mjs";
 export { subsetSelection as subset_selection } from "./mechanisms/subset_selection.mjs";
+export { setSelection as set_selection } from "./mechanisms/set_selection.mjs";
 export { hadamardResponse as hadamard_response } from "./mechanisms/hadamard_response.mjs";
 export { localHashing as local_hashing } from "./mechanisms/local_hashing.mjs";
 export { dyadicWave as dyadic_wave, squareWave as square_wave } from "./mechanisms/waves.mjs";

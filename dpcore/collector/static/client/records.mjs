@@ -1,6 +1,7 @@
 /** From the values of a record to input cells. */
 
 import { InvalidRecord } from "./errors.mjs";
+import { setNumber } from "./mechanisms/set_selection.mjs";
 import { dayIn, isDate, numberIn } from "./numbers.mjs";
 
 const NO_VALUE = ["", "na", "n/a", "nan", "null", "none"]; // how files write that there is no value, in lower case
@@ -12,8 +13,29 @@ export function cellOf(attribute, record) {
     return one * attribute.sides[1].mechanism.inputs + other;
   }
   const key = [attribute.column, attribute.name].find((name) => Object.hasOwn(record, name));
+  if (attribute.boxes && (key === undefined || attribute.boxes.some(({ column }) => Object.hasOwn(record, column)))) {
+    return numberOfSet(attribute, attribute.boxes.flatMap((box, place) => (cellOf(box, record) ? [place] : [])));
+  }
   if (key === undefined) throw new InvalidRecord(attribute.name, "is missing from the record");
+  if (attribute.atMost !== undefined) return cellOfSet(attribute, record[key]);
   return attribute.isNumber ? cellOfNumber(attribute, record[key]) : cellOfCategory(attribute, record[key]);
+}
+
+/** The cell of the options of a list, of a text with separators, or of one option alone. */
+function cellOfSet(attribute, value) {
+  const parts = isAbsent(value) ? [] : typeof value === "string" ? value.split(attribute.separator).filter((part) => part.trim()) : [value].flat();
+  const isNothing = typeof value === "string" && parts.length === 1 && saysNothing(parts[0]) && placeOf(attribute, parts[0]) === undefined;
+  if (isNothing || (parts.length === 0 && !Array.isArray(value))) {
+    if (attribute.missing === "none") return 0;
+    throw new InvalidRecord(attribute.name, "expected an answer");
+  }
+  const places = parts.map((part) => placeOf(attribute, part) ?? otherOf(attribute));
+  return numberOfSet(attribute, [...new Set(places)].sort((a, b) => a - b));
+}
+
+function numberOfSet({ name, atMost, categories }, members) {
+  if (members.length > atMost) throw new InvalidRecord(name, `expected at most ${atMost} options`);
+  return setNumber(members, categories.length);
 }
 
 function cellOfNumber(attribute, value) {
@@ -63,18 +85,33 @@ function isAbsent(value) {
 }
 
 function cellOfCategory(attribute, value) {
+  const known = placeOf(attribute, value);
+  if (known !== undefined) return known;
+  if (isAbsent(value) || (typeof value === "string" && saysNothing(value))) {
+    if (attribute.missing === "none") return 0; // of a column that says whether an option is chosen
+    if (attribute.missing === "category") return attribute.categories.indexOf("missing");
+    throw new InvalidRecord(attribute.name, "expected an answer");
+  }
+  return otherOf(attribute);
+}
+
+/** The place of the category that a value spells, undefined where it spells none; throws InvalidRecord for lists and objects. */
+function placeOf(attribute, value) {
   if (typeof value === "boolean") value = String(value);
   const whole = Number.isSafeInteger(value) ? BigInt(value) : value; // beyond, no double says which number was meant
   const known = typeof whole === "bigint" ? attribute.numbers.get(whole) : attribute.texts.get(whole) ?? respelled(attribute, whole);
   if (known !== undefined) return known;
   if (value !== null && typeof value === "object") throw new InvalidRecord(attribute.name, "expected a text or a number");
-  if (isAbsent(value) || (typeof value === "string" && NO_VALUE.includes(plain(value).toLowerCase()))) {
-    if (attribute.missing === "category") return attribute.categories.indexOf("missing");
-    throw new InvalidRecord(attribute.name, "expected an answer");
-  }
-  if (attribute.outside === "other") return attribute.categories.indexOf("other");
-  throw new InvalidRecord(attribute.name, "expected one of the categories");
+  return undefined;
 }
+
+/** The place of the category for answers that are not listed; throws InvalidRecord where there is none. */
+function otherOf({ name, outside, categories }) {
+  if (outside === "other") return categories.indexOf("other");
+  throw new InvalidRecord(name, "expected one of the categories");
+}
+
+const saysNothing = (text) => NO_VALUE.includes(plain(text).toLowerCase());
 
 /** The category of a text that is no accepted spelling as it stands: with blanks around it, as 1.0, or decomposed. */
 function respelled({ texts }, value) {
