@@ -299,6 +299,8 @@ def test_references_choose_what_others_are_compared_with() -> None:
         ("y ~ {__import__('os').getcwd()}", "is not a label"),
         ("y ~ age", "no label 'age'; the scheme has region, sex"),
         ("z ~ region", "no attribute 'z'; the scheme has y"),
+        ("y ~ 0 + region", "it has no intercept"),
+        ("y ~ region - 1", "it has no intercept"),
         ("y ~ (region + sex)**40", "powers are not available"),
         ("y + y ~ region", "no attribute 'y + y'; the scheme has y"),
         ("y ~ region | sex", "not an outcome and labels"),
