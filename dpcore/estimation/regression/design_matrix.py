@@ -94,7 +94,9 @@ def _parsed(text: str, scheme: Any) -> tuple[Formula, Any]:
         problem = f"{others[0]!r} is not a label" if others else "it has no label"
         raise SchemeError(f"{where}: {problem}; name labels alone, joined by + * or :")
     if not any(str(term) == "1" for term in parsed.rhs):
-        raise SchemeError(f"{where}: it has no intercept; leave out 0 and - 1, which would change what coefficients mean")
+        raise SchemeError(
+            f"{where}: it has no intercept; leave out 0 and - 1, which would change what coefficients mean"
+        )
     if outcome not in scheme.attributes:
         raise SchemeError(f"{where}: no attribute {outcome!r}; the scheme has {', '.join(scheme.attributes)}")
     for name in names:
