@@ -8,7 +8,6 @@ Modules:
     __main__: entry point of `python -m dpcore.cli`
     conformance: commands for clients in other languages: vectors, conformance
     dry_run: `ldpflow dry-run`: repeated simulated rounds of a scheme
-    follow_up: `ldpflow scheme --from`: the scheme of a second round
     odds: odds of reports, printed
     options: options that several commands share
     printing: tables and progress in the terminal

@@ -1,10 +1,12 @@
-"""What `ldpflow scheme` prints of one scheme, beside the odds; its client bundle is written on the way."""
+"""What `ldpflow scheme` prints of one scheme, beside the odds, with its client bundle; and the scheme of a second round."""
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import typer
 
 from dpcore.cli.printing import domain_text, new_table, relative, show
 from dpcore.protocol.domain.label import in_words
@@ -103,3 +105,20 @@ def _remarks(file: Path, scheme: Scheme, verbose: bool) -> list[str]:
                 f"under [attributes.{name}]"
             )
     return remarks
+
+
+def follow(files: list[Path], round_: str, aims: list[str], out: Path | None, warehouse: Path) -> None:
+    """Write or print the scheme of a second round."""
+    from dpcore.rounds.follow_up import scheme_from
+    from dpcore.wire.files import write_bytes
+
+    if len(files) != 1:
+        raise typer.BadParameter(f"--from needs exactly one scheme file, that of the first round, got {len(files)}")
+    if out is not None and out.exists():
+        raise typer.BadParameter(f"{out} exists; choose another file name")
+    text = scheme_from(files[0], round_, warehouse, aims)
+    if out is None:
+        print(text, end="")
+        return
+    write_bytes(out, text.encode())
+    print(f"wrote {out}; next, with respondents who have not answered: ldpflow run {out} --after {round_}")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpcore.cli.follow_up import follow
 from dpcore.cli.odds import show_odds, show_odds_plan
 from dpcore.cli.options import DataOption, LanguageOption, SchemeArgument, WarehouseOption, file_of
 from dpcore.cli.printing import new_table, progress, relative, show
@@ -76,12 +75,13 @@ def scheme(
 
         print(json.dumps(of_schemes.json_schema(), indent=2))
         return
+    from dpcore.cli.scheme_summary import follow, summarize
+
     if from_ is not None:
         follow(files, from_, aim or [], out, file_of(warehouse, data))
         return
     if aim or out is not None:
         raise typer.BadParameter("--aim and --out need --from ROUND")
-    from dpcore.cli.scheme_summary import summarize
     from dpcore.estimation.requirements import check_estimates
     from dpcore.protocol.odds import scheme_odds
     from dpcore.protocol.odds_text import LEVELS, tell, texts_of

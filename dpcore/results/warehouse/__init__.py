@@ -8,7 +8,6 @@ Modules:
     postgresql: export to PostgreSQL
     published_copy: the published copy for readers
     queries: results of read-only statements, as a frame or a file
-    row_counts: row counts of Parquet files by DuckDB
     schema_migration: migrations of the file (`migrations/`)
     transaction: transactions, and quoting
     typed_rows: frames to rows of a table's exact types
@@ -69,12 +68,12 @@ _EXPORTS = {
         "published",
     ),
     "queries": (
+        "counting",
         "export",
         "query",
         "reader",
         "rows",
     ),
-    "row_counts": ("counting",),
 }
 __getattr__, __all__ = lazy(__name__, _EXPORTS)
 
@@ -110,6 +109,5 @@ if TYPE_CHECKING:
     )
     from dpcore.results.warehouse.landing.privacy_charges import charge
     from dpcore.results.warehouse.published_copy import publish_copy, published
-    from dpcore.results.warehouse.queries import export, query, reader, rows
-    from dpcore.results.warehouse.row_counts import counting
+    from dpcore.results.warehouse.queries import counting, export, query, reader, rows
     from dpcore.results.warehouse.schema_migration import migrate
