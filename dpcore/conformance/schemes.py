@@ -224,7 +224,7 @@ RECORDS: dict[str, list[dict[str, Any]]] = {
         {"travel": None} | dict.fromkeys(_CARE, "no"),
         {"Travel": "a rocket;a balloon;other", "care": []},
         {"Travel": 2, "care": "none"},
-        {"Travel": ["tram", None, "tram"], "care": ["parent"]},
+        {"Travel": ["tram", "tram"], "care": ["parent"]},
     ],
     "purposes": [
         {"curve": 0, "lines": 12.5},
@@ -262,6 +262,7 @@ REFUSED_RECORDS: dict[str, list[dict[str, Any]]] = {
         _CARE,
         {"Travel": "bus;car;bike;train"} | _CARE,
         {"Travel": ["bus", ["car"]]} | _CARE,
+        {"Travel": ["bus", None]} | _CARE,
         {"Travel": "bus"},
         {"Travel": "bus", "care": None},
         {"Travel": "bus", "care": " , "},

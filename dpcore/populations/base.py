@@ -143,7 +143,8 @@ class Population(Respondents):
         A category nobody has (such as "missing") gets 0; a category somebody has and the list lacks is a SchemeError.
         """
         true = self._category_probabilities(attribute, condition)
-        lacking = [category for category, probability in true.items() if probability > 0 and category not in categories]
+        listed = set(categories)
+        lacking = [category for category, probability in true.items() if probability > 0 and category not in listed]
         if lacking:
             raise SchemeError(
                 f"population {self.name!r} has people whose {attribute} is {', '.join(map(repr, lacking))}; "

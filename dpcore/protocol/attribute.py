@@ -28,6 +28,7 @@ from dpcore.protocol.syntax.keys import BINNED, CROSSED, LATTICE, NONE, OTHER, P
 
 BOX = "box"  # the type of the column of one option of a set, yes or no
 MISSING = "missing"  # the category that `missing = "category"` adds
+_EXPECTED = {"set": ("a list of options", NONE), BOX: ("yes or no", NONE)}  # and what `missing` may be
 _BLANK = rf"[{BLANKS}]*"  # as the client in the browser reads numbers in texts
 _NUMERAL = re.compile(rf"{_BLANK}[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?{_BLANK}")
 
@@ -276,15 +277,14 @@ class Attribute:
         if len(cells) and cells.min() < 0:
             strange = np.flatnonzero(cells < 0)
             absent, large = cells[strange] == ABSENT, cells[strange] == TOO_MANY
+            kinds = "categories" if self.at_most is None else "options"
             if self.missing == "refuse":
-                is_set = self.at_most is not None or self.type == BOX
-                kind, answer = ("options", NONE) if is_set else ("a category", "category")
-                remedy = f'{kind}; fill it in or set missing = "{answer}"'
+                expected, answer = _EXPECTED.get(self.type, ("a category", "category"))
+                remedy = f'{expected}; fill it in or set missing = "{answer}"'
                 _refuse(absent, first, f"column {self.column!r} has no value", remedy, strange)
             else:
-                cells[strange[absent]] = (
-                    self.categories.index(MISSING) if self.missing == "category" else 0
-                )  # the empty set
+                nothing = self.categories.index(MISSING) if self.missing == "category" else 0  # no, or the empty set
+                cells[strange[absent]] = nothing
             remedy = f"at most {self.at_most}; raise at_most or correct the file"
             _refuse(large, first, f"column {self.column!r} has too many options", remedy, strange)
             if self.outside == OTHER and self.at_most is None:
@@ -293,7 +293,7 @@ class Attribute:
                 _refuse(
                     ~absent & ~large,
                     first,
-                    f"column {self.column!r} is not one of the scheme's categories",
+                    f"column {self.column!r} is not one of the scheme's {kinds}",
                     f"one of {listed(self.categories)}, or a code listed under codes",
                     strange,
                 )

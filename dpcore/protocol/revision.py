@@ -29,6 +29,7 @@ _ASKED = (
     "bins",
     "codes",
     "values",
+    "at_most",
 )
 _LISTED = 6  # parts of a list that are shown
 

@@ -77,7 +77,7 @@ FROZEN: dict[int, dict[str, str]] = {
         "purposes": "d32485afbb4b6bbb",
         "options.travel": "4f6d7007dfbafa9e",
         "options.care": "e78ea6692febbfab",
-        "options": "5ff9ab9493eb45e9",
+        "options": "843c47a95ba61049",
     },
 }
 

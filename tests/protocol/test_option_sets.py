@@ -11,6 +11,7 @@ import pytest
 
 from dpcore.errors import DPCoreError, InvalidRecord, SchemeError
 from dpcore.estimation.requirements import check_estimates
+from dpcore.protocol.revision import revise
 from dpcore.protocol.scheme import Scheme
 
 USES = """
@@ -71,8 +72,8 @@ def test_a_set_may_be_empty_and_a_missing_value_may_mean_so() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("plane", "is not one of the scheme's categories at record 2 .*expected one of car, bus"),
-        (["car", None], "is not one of the scheme's categories"),
+        ("plane", "is not one of the scheme's options at record 2 .*expected one of car, bus"),
+        (["car", None], "is not one of the scheme's options"),
         ("car;bus;train;foot", "has too many options at record 2 .*at most 3"),
         ([["car"]], "must hold texts or numbers"),
     ],
@@ -85,6 +86,14 @@ def test_what_is_no_set_is_refused(value: Any, message: str) -> None:
 def test_unlisted_options_may_be_the_option_other() -> None:
     text = USES + 'outside = "other"\n'
     assert _read(text, {"Uses": ["plane", "car;boat;plane"]}) == [["other"], ["car", "other"]]
+    for value in (["car", None], ["car", float("nan")]):
+        with pytest.raises(InvalidRecord, match="not one of the scheme's options"):
+            _read(text, {"Uses": [value]})
+
+
+def test_an_option_may_be_spelled_like_no_value() -> None:
+    text = USES.replace('"foot"', '"NA"')
+    assert _read(text, {"Uses": ["NA", "car;NA"]}) == [["NA"], ["car", "NA"]]
 
 
 def test_options_may_be_columns_of_yes_and_no() -> None:
@@ -127,6 +136,19 @@ def test_the_canonical_text_is_the_same_scheme(text: str) -> None:
 def test_schemes_are_checked(old: str, new: str, message: str) -> None:
     with pytest.raises(SchemeError, match=message):
         Scheme.from_toml(USES.replace(old, new))
+
+
+def test_a_column_of_yes_and_no_is_read_as_nothing_else() -> None:
+    other = '[attributes.r]\ntype = "boolean"\ncolumn = "R"\nepsilon = 1\n'
+    with pytest.raises(SchemeError, match="column 'R' of columns is also that of an attribute or label"):
+        Scheme.from_toml(BOXES + other)
+    with pytest.raises(SchemeError, match="column 'colours' of columns"):
+        Scheme.from_toml(BOXES.replace('"R", "G"', '"colours", "G"'))
+
+
+def test_a_limit_that_changes_is_another_question() -> None:
+    changed = revise(Scheme.from_toml(USES), Scheme.from_toml(USES.replace("at_most = 3", "at_most = 2")))
+    assert changed.apart == ("uses",)
 
 
 def test_many_options_need_a_limit() -> None:

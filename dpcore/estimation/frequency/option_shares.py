@@ -96,13 +96,14 @@ class SetEstimate(FrequencyEstimate):
             raise NotEstimable(
                 f"{self.attribute}: reports of one item show no two options together; set size = 2 or more"
             )
-        shares = np.array([counts[a, a], counts[b, b], counts[a, b]])
-        together = np.array([[shares[0], shares[2], shares[2]], [shares[2], shares[1], shares[2]], [shares[2]] * 3])
+        places = [a, b, a], [a, b, b]
+        shares, means = counts[places], moments_of(self.square, self.n)[places]
+        together = np.array([[means[0], means[2], means[2]], [means[2], means[1], means[2]], [means[2]] * 3])
         contrast = float(model.of_one.contrast)
         weights = np.array([1 / contrast, 1 / contrast, -1 / gain])
         start = np.array([model.other_mean, model.other_mean, model.other_both], dtype=np.float64)
         raw = float(weights @ (shares - start))
-        error = float(np.sqrt(weights @ (together - np.outer(shares, shares)) @ weights / self.n))
+        error = float(np.sqrt(weights @ (together - np.outer(means, means)) @ weights / self.n))
         value, half = float(np.clip(raw, 0.0, 1.0)), normal_quantile(confidence) * error
         low, high = np.clip(moved(value, raw - half, raw + half, 0.0, 1.0), 0.0, 1.0)
         return estimated(f"both({one}, {other})", (value, error, low, high), confidence, value, "smooth")
@@ -173,8 +174,21 @@ def option_shares(described: Any, statistics: np.ndarray, n: int, confidence: fl
 
 def covariance(model: SetSums, square: np.ndarray, n: int) -> np.ndarray:
     """Return the covariance, (d, d), of the unbiased shares of all items from the counts of two, (d, d), of n reports."""
-    means = np.diagonal(square) / n
-    return np.asarray((square / n - np.outer(means, means)) / n / float(model.of_one.contrast) ** 2)
+    moments = moments_of(square, n)
+    means = np.diagonal(moments)
+    return np.asarray((moments - np.outer(means, means)) / n / float(model.of_one.contrast) ** 2)
+
+
+def moments_of(square: np.ndarray, n: int) -> np.ndarray:
+    """Return the shares of reports with each two items, (d, d), with one report more that may be any subset of its size.
+
+    Without it the covariance of one report would be zero.
+    """
+    items = len(square)
+    size = float(np.trace(square)) / n
+    even = np.full((items, items), size * (size - 1) / (items * (items - 1)))
+    np.fill_diagonal(even, size / items)
+    return np.asarray((square + even) / (n + 1))
 
 
 def readings(model: SetSums) -> np.ndarray:

@@ -27,6 +27,7 @@ from dpcore.privacy.budget import Budget
 
 MOST_OPTIONS, MOST_CHOSEN, MOST_SETS = 62, 8, 1 << 20
 _CLIENTS = 1 << 16  # whose tables of members are held at once
+_MOST_DRAWN = 1024  # subsets that a client draws, about, until it has one of the rarer kind
 _OUTPUTS = 1 << 24  # up to so many weights the channel is listed
 
 
@@ -48,10 +49,11 @@ class SetSelection(Mechanism):
     Privacy.  Claim: Pr(z | s) <= e^epsilon Pr(z | s') for all sets s, s' and reports z.
         1. Padded sets have m of the d = k + m items.  A = C(d, t) - C(k, t) of the t-subsets have an item of s, and
            B = C(k, t) have none: the same numbers for every s.
-        2. The client draws r uniform on 0..T-1, then t-subsets, uniform of all C(d, t), until one has an item of s if r <
-           weight_in, or none otherwise: a uniform one of A, or of B.
+        2. The client draws r uniform on 0..T-1, and t-subsets, uniform of all C(d, t), until one has an item of s and one has
+           none.  It sends the first that has one if r < weight_in, else the first that has none: a uniform one of A, or of B.
         3. So Pr(z | s) is weight_in / (T A) or weight_out / (T B), whatever s.
-        4. Every ratio is at most weight_in B / (weight_out A), and how many subsets were drawn depends on r alone.
+        4. Every ratio is at most weight_in B / (weight_out A).  How many subsets were drawn has one distribution for every s,
+           independent of z, so the time that a report takes shows nothing more.
         5. The constructor refuses a ratio above E, a rational lower bound of e^epsilon.
 
     Raises CalibrationError where the weights break the claim.
@@ -75,6 +77,11 @@ class SetSelection(Mechanism):
                 f"{self.name} needs weights whose total is at most 2^32 and that favour true options, got {self.weight_in} and "
                 f"{self.weight_out}; leave them out to have them computed"
             )
+        if min(self.holding, self.lacking) * _MOST_DRAWN < comb(self.items, self.size):
+            raise SchemeError(
+                f"size = {self.size} leaves too few subsets without an item of a set, and a client draws until it has one; "
+                "lower size"
+            )
         self.check_certificate()
 
     @classmethod
@@ -88,7 +95,7 @@ class SetSelection(Mechanism):
         for one in range(1, categories + 1):
             try:
                 designed.append(cls._weighted(budget, categories, at_most, one))
-            except SchemeError:  # too few draws for one of the two kinds of subset
+            except SchemeError:  # one of the two kinds of subset is too rare
                 continue
         if not designed:
             return cls._weighted(budget, categories, at_most, 1)
@@ -174,11 +181,15 @@ class SetSelection(Mechanism):
     def _draw(self, padded: np.ndarray, random: Source) -> np.ndarray:
         """The items of the reports of a few clients, (n, items), bool; padded: likewise, of their sets."""
         holds = random.residues(self.total, len(padded)) < self.weight_in
-        drawn = np.empty_like(padded)
+        drawn, seen = np.zeros_like(padded), np.zeros((len(padded), 2), dtype=bool)
         left = np.arange(len(padded))
         while left.size:
-            drawn[left] = self._subsets(left.size, random)
-            left = left[(drawn[left] & padded[left]).any(axis=1) != holds[left]]
+            subsets = self._subsets(left.size, random)
+            has = (subsets & padded[left]).any(axis=1)
+            is_sent = (has == holds[left]) & ~seen[left, has.astype(int)]
+            drawn[left[is_sent]] = subsets[is_sent]
+            seen[left, has.astype(int)] = True
+            left = left[~seen[left].all(axis=1)]
         return drawn
 
     def _subsets(self, n: int, random: Source) -> np.ndarray:

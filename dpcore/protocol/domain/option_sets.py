@@ -56,6 +56,19 @@ def _box(column: str, missing: str) -> Attribute:
     )
 
 
+def check_boxes(described: Mapping[str, Attribute]) -> None:
+    """Raise SchemeError if a column of yes and no is also read as something else.  described: attributes and labels."""
+    for name, attribute in described.items():
+        others = {name, attribute.column}
+        for other in (other for key, other in described.items() if key != name):
+            others |= {other.name, *(question.column for question in other.questions)}
+        for box in attribute.boxes:
+            if box.column in others:
+                raise SchemeError(
+                    f"attributes.{name}: column {box.column!r} of columns is also that of an attribute or label; rename one"
+                )
+
+
 def check_mechanism(mechanism: Mechanism, entries: Mapping[str, Any]) -> None:
     """Raise SchemeError unless a mechanism's integers are those of the options."""
     stated, needed = mechanism.parameters(), {"options": len(entries["categories"]), "at_most": entries["at_most"]}

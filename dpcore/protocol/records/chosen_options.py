@@ -31,9 +31,9 @@ class ChosenOptions:
         chosen = [self._parts(value) for value in values]
         options = [option for parts in chosen if parts is not None for option in parts]
         places = self._names.cells(options)
-        places[places == ABSENT] = UNKNOWN
         if self._other >= 0:
             places[places == UNKNOWN] = self._other
+        places[places == ABSENT] = UNKNOWN  # a list with a missing value is refused
         rows = np.repeat(np.arange(len(chosen)), [len(parts or ()) for parts in chosen])
         members = np.zeros((len(chosen), self._sets.options), dtype=bool)
         members[rows[places >= 0], places[places >= 0]] = True

@@ -15,7 +15,7 @@ from typing import Any
 
 from dpcore.errors import SchemeError
 from dpcore.protocol.attribute import Attribute
-from dpcore.protocol.domain import label, pairs, regression
+from dpcore.protocol.domain import label, option_sets, pairs, regression
 from dpcore.protocol.syntax import attribute_table, attribute_types, keys, toml_writer
 
 FORMAT = 1
@@ -65,6 +65,7 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
         )
     labels = label.read(entries["labels"], attributes)
     _columns_differ({**attributes, **labels})
+    option_sets.check_boxes({**attributes, **labels})
     del entries["format"]
     return entries | {
         "draws": draws,

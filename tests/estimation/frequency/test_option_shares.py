@@ -108,13 +108,30 @@ def test_shares_and_numbers_agree_with_each_other() -> None:
     assert covariance(estimate.model, estimate.square, estimate.n).sum() == pytest.approx(0, abs=1e-12)
     assert estimate.functional(parse("cdf(1)")).value == pytest.approx(float(number.values[:2].sum()))
     assert not estimate.differs().any()
-    assert estimate.share_of(["car"]).value == pytest.approx(estimate["car"])
+    for place, name in enumerate(OPTIONS):
+        alone = estimate.share_of([name])
+        assert alone.value == estimate[name]
+        assert (alone.low, alone.high) == (estimate.low[place], estimate.high[place])
+        assert alone.standard_error == estimate.standard_errors[place]
 
 
 def test_reports_of_one_item_show_no_two_options_together() -> None:
     (estimate,) = _estimates(_scheme(size=1), 1, seed=1)
     with pytest.raises(NotEstimable, match="set size = 2"):
         estimate.both("car", "bus")
+
+
+def test_few_reports_have_wide_intervals_within_bounds() -> None:
+    """A single report determines nothing, and no error is zero."""
+    scheme = _scheme()
+    for n in (1, 2, 3, 10):
+        for seed in range(20):
+            people = {"uses": [["car", "bus"]] * n}
+            estimate = dp.estimate(dp.aggregate(scheme, dp.privatize(scheme, people, dp.seeded(seed))), "uses")
+            pair, mean, number = estimate.both("car", "bus"), estimate.functional(Mean()), estimate.number
+            for low, high in ((pair.low, pair.high), (mean.low, mean.high), (number.low, number.high)):
+                assert np.all(np.asarray(high) - np.asarray(low) > 0.05)
+            assert np.all(estimate.standard_errors > 0)
 
 
 def test_what_has_no_meaning_is_refused() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations, product
-from math import comb, factorial, prod
+from math import comb, factorial
 
 import numpy as np
 import pytest
 
 from dpcore._random import Source, seeded
 from dpcore.errors import CalibrationError, SchemeError
+from dpcore.mechanisms.categorical import set_selection
 from dpcore.mechanisms.categorical.option_sets import OptionSets
 from dpcore.mechanisms.categorical.set_selection import SetSelection
 from dpcore.mechanisms.odds import total_variation
@@ -50,12 +51,12 @@ def test_sets_are_numbered_and_padded_one_way_only(subtests: pytest.Subtests) ->
     assert np.array_equal(large.numbers(large.members(some)), some)
 
 
-class Rejected(Exception):
-    """The client draws a second subset."""
+class Unfinished(Exception):
+    """The client draws a third subset."""
 
 
-class OneSubset(Source):
-    """The numbers of one client until it draws a second subset."""
+class Given(Source):
+    """The numbers of one client."""
 
     def __init__(self, numbers: tuple[int, ...]) -> None:
         self._numbers = list(numbers)
@@ -63,7 +64,7 @@ class OneSubset(Source):
     def residues(self, bound: int, count: int) -> np.ndarray:
         assert count == 1
         if not self._numbers:
-            raise Rejected
+            raise Unfinished
         assert self._numbers[0] < bound
         return np.array([self._numbers.pop(0)], dtype=np.uint32)
 
@@ -71,31 +72,62 @@ class OneSubset(Source):
 
 
 def test_clients_draw_exactly_the_channel(subtests: pytest.Subtests) -> None:
-    """Every first draw and first subset: it is sent if it has an item of the padded set as the first draw has it."""
+    """Every first draw, and every two subsets of both kinds: the one of the drawn kind is sent, equally often each.
+
+    A client with two of one kind draws more, whatever its first draw was: so the number of draws depends on neither.
+    """
     for k, m, t, inside, outside in [(2, 2, 1, 3, 2), (3, 2, 2, 3, 1), (3, 1, 3, 4, 1)]:
         with subtests.test(k=k, m=m, t=t):
             mechanism = SetSelection(Budget.parse("8"), k, m, t, inside, outside)
-            bounds = [mechanism.total, *range(k + m - t + 1, k + m + 1)]
+            floyd = [range(bound) for bound in range(k + m - t + 1, k + m + 1)]
             (weights,) = mechanism.channel() or ()
+            kinds = {True: mechanism.holding, False: mechanism.lacking}
             for cell, padded in enumerate(_padded(k, m)):
                 sent: Counter[tuple[bool, tuple[int, ...]]] = Counter()
-                for numbers in product(*map(range, bounds)):
+                finished = Counter[int]()
+                for numbers in product(range(mechanism.total), *floyd, *floyd):
                     try:
-                        reports = mechanism.privatize(np.array([cell]), OneSubset(numbers))
-                    except Rejected:
+                        reports = mechanism.privatize(np.array([cell]), Given(numbers))
+                    except Unfinished:
                         continue
+                    finished[numbers[0]] += 1
                     sent[numbers[0] < inside, tuple(reports.values.tolist())] += 1
+                ways = 2 * factorial(t) ** 2  # either kind may come first
+                assert set(finished.values()) == {ways * kinds[True] * kinds[False]}
                 expected = {
-                    (bool(padded & {*subset}), subset): (inside if padded & {*subset} else outside) * factorial(t)
+                    (kind, subset): ways * kinds[not kind] * (inside if kind else outside)
                     for subset in _subsets(mechanism)
+                    for kind in [bool(padded & {*subset})]
                 }
                 assert sent == expected
-                kinds = {True: mechanism.holding, False: mechanism.lacking}  # how many of the subsets each draw accepts
-                chances = [Fraction(number, factorial(t) * kinds[kind]) for (kind, _), number in expected.items()]
                 row = [Fraction(int(weight), int(weights[cell].sum())) for weight in weights[cell]]
-                assert [chance / sum(chances) for chance in chances] == row
-                assert sum(row) == 1
-                assert prod(bounds[1:]) == comb(k + m, t) * factorial(t)
+                assert [Fraction(number, sum(expected.values())) for number in expected.values()] == row
+
+
+def test_the_number_of_drawn_subsets_shows_nothing() -> None:
+    """Of a report and an option: as often many draws whether the option is in the set or not."""
+    mechanism = SetSelection.design(Budget.parse("2"), categories=5, at_most=3)
+
+    class Counting(Source):
+        def __init__(self, inner: Source) -> None:
+            self.inner, self.drawn = inner, 0
+
+        def residues(self, bound: int, count: int) -> np.ndarray:
+            self.drawn += 1
+            return self.inner.residues(bound, count)
+
+        words = generator = spawn = None  # type: ignore[assignment]
+
+    source = Counting(seeded(5))
+    counts = np.zeros((2, 2, 4))  # report has the first option or not, set likewise, draws
+    for place, cell in ((0, 0), (1, 1)):
+        for _ in range(6000):
+            source.drawn = 0
+            report = mechanism.privatize(np.array([cell]), source).values
+            counts[int(0 in report), place, min((source.drawn - 1) // mechanism.size, 5) - 2] += 1
+    for table in counts:
+        expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
+        assert ((table - expected) ** 2 / expected).sum() < 16.3  # of chi-squared(3), one in a thousand
 
 
 def test_every_small_design_keeps_its_promise_by_brute_force(subtests: pytest.Subtests) -> None:
@@ -143,6 +175,18 @@ def test_statistics_count_every_two_items() -> None:
     assert np.array_equal(mechanism.scores(reports).sum(axis=0), mechanism.statistics(reports))
 
 
+def test_many_clients_are_handled_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = SetSelection.design(Budget.parse("8"), categories=6, at_most=2, size=2)
+    values = np.repeat([0, 20], 500)  # those of one part have other sets than those of another
+    plain = mechanism.statistics(mechanism.privatize(values, seeded(1)))
+    monkeypatch.setattr(set_selection, "_CLIENTS", 300)
+    reports = mechanism.privatize(values, seeded(1))
+    padded = mechanism.sets.padded(values)
+    has = np.take_along_axis(padded, reports.values.reshape(-1, 2), axis=1).any(axis=1)
+    assert has.mean() > 0.95  # epsilon 8
+    assert mechanism.statistics(reports).sum() == plain.sum() == 3000
+
+
 def test_only_sorted_subsets_of_the_right_length_are_accepted() -> None:
     mechanism = SetSelection.design(Budget.parse("1"), categories=4, at_most=2, size=2)
     rows = [[0, 1], [4, 5], [1, 0], [3, 3], [-1, 2], [4, 6]]
@@ -159,7 +203,7 @@ def test_the_design_has_the_least_variance_of_all_sizes(subtests: pytest.Subtest
                     SetSelection.design(Budget.parse(epsilon), categories=k, at_most=m, size=size)
                     .model()
                     .of_one.variance(0.0)
-                    for size in (None, *range(1, k + 1))
+                    for size in (None, *range(1, k // 2))  # larger ones leave too few subsets without an item of a set
                 )
                 assert best == min(others)
 
@@ -177,6 +221,8 @@ def test_what_is_not_possible_is_refused() -> None:
     for size in (0, 6):
         with pytest.raises(SchemeError, match="size"):
             SetSelection.design(budget, categories=5, at_most=2, size=size)
+    with pytest.raises(SchemeError, match="size = 60 leaves too few subsets"):
+        SetSelection.design(budget, categories=62, at_most=4, size=60)
     with pytest.raises(SchemeError, match="does not fit"):
         SetSelection.design(Budget.parse("40"), categories=5, at_most=2)
     designed = SetSelection.design(budget, categories=5, at_most=2)

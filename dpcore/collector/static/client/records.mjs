@@ -24,12 +24,16 @@ export function cellOf(attribute, record) {
 /** The cell of the options of a list, of a text with separators, or of one option alone. */
 function cellOfSet(attribute, value) {
   const parts = isAbsent(value) ? [] : typeof value === "string" ? value.split(attribute.separator).filter((part) => part.trim()) : [value].flat();
-  const isNothing = typeof value === "string" && parts.length === 1 && saysNothing(parts[0]) && placeOf(attribute, parts[0]) === undefined;
-  if (isNothing || (parts.length === 0 && !Array.isArray(value))) {
+  const isSilence = typeof value === "string" && parts.length === 1 && saysNothing(parts[0]) && placeOf(attribute, parts[0]) === undefined;
+  if (isSilence || (parts.length === 0 && !Array.isArray(value))) {
     if (attribute.missing === "none") return 0;
     throw new InvalidRecord(attribute.name, "expected an answer");
   }
-  const places = parts.map((part) => placeOf(attribute, part) ?? otherOf(attribute));
+  const places = parts.map((part) => {
+    const known = placeOf(attribute, part);
+    if (known === undefined && isNothing(part)) throw new InvalidRecord(attribute.name, "expected options, and one has no value");
+    return known ?? otherOf(attribute);
+  });
   return numberOfSet(attribute, [...new Set(places)].sort((a, b) => a - b));
 }
 
@@ -87,7 +91,7 @@ function isAbsent(value) {
 function cellOfCategory(attribute, value) {
   const known = placeOf(attribute, value);
   if (known !== undefined) return known;
-  if (isAbsent(value) || (typeof value === "string" && saysNothing(value))) {
+  if (isNothing(value)) {
     if (attribute.missing === "none") return 0; // of a column that says whether an option is chosen
     if (attribute.missing === "category") return attribute.categories.indexOf("missing");
     throw new InvalidRecord(attribute.name, "expected an answer");
@@ -111,6 +115,7 @@ function otherOf({ name, outside, categories }) {
   throw new InvalidRecord(name, "expected one of the categories");
 }
 
+const isNothing = (value) => isAbsent(value) || (typeof value === "string" && saysNothing(value));
 const saysNothing = (text) => NO_VALUE.includes(plain(text).toLowerCase());
 
 /** The category of a text that is no accepted spelling as it stands: with blanks around it, as 1.0, or decomposed. */

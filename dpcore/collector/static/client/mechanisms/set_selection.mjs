@@ -5,7 +5,7 @@ import { WORD, one } from "../random.mjs";
 import { natural, needed } from "./checks.mjs";
 
 export const MOST_CHOSEN = 8;
-const [MOST_OPTIONS, MOST_SETS] = [62, 1 << 20];
+const [MOST_OPTIONS, MOST_SETS, MOST_DRAWN] = [62, 1 << 20, 1024n];
 
 export function setSelection(client) {
   const [options, most, size, heavy, light] = needed(client, ["options", "at_most", "size", "weight_in", "weight_out"]);
@@ -18,6 +18,7 @@ export function setSelection(client) {
   if (heavy < 1 || light < 1 || total > WORD || ratio[0] <= ratio[1]) {
     throw new SchemeError(`it needs weights whose total is at most 2^32 and that favour true options, got ${heavy} and ${light}`);
   }
+  if (lacking * MOST_DRAWN < choose(items, size)) throw new SchemeError(`size = ${size} leaves too few subsets without an item of a set; lower size`);
   return {
     inputs,
     kept: { ratio },
@@ -28,15 +29,17 @@ export function setSelection(client) {
       const padded = membersOf(cell, options);
       for (let dummy = options; padded.length < most; dummy += 1) padded.push(dummy);
       const holds = one(source, total) < heavy;
-      let subset;
-      do {
-        subset = new Set();
+      const first = new Map(); // whether a subset has an item of the padded set -> the first such one
+      while (first.size < 2) { // both, so that their number says nothing
+        const subset = new Set();
         for (let last = items - size; last < items; last += 1) { // Floyd's method
           const drawn = one(source, last + 1);
           subset.add(subset.has(drawn) ? last : drawn);
         }
-      } while (padded.some((item) => subset.has(item)) !== holds);
-      return [...subset].sort((a, b) => a - b);
+        const has = padded.some((item) => subset.has(item));
+        if (!first.has(has)) first.set(has, subset);
+      }
+      return [...first.get(holds)].sort((a, b) => a - b);
     },
   };
 }
