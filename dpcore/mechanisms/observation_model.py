@@ -44,7 +44,7 @@ class ScoreSums:
     true_cross: Fraction
     other_cross: Fraction
 
-    @property
+    @cached_property
     def contrast(self) -> Fraction:
         """true_mean - other_mean, the difference of the score's means; above zero unless reports are uninformative."""
         return self.true_mean - self.other_mean
@@ -85,7 +85,7 @@ class ScoreSums:
         scale = float(self.contrast) ** 2 * n
         return (none + (everyone - none) * f) / n, np.stack([np.ones_like(f), f]), np.array(weights) / scale
 
-    @property
+    @cached_property
     def own_variances(self) -> tuple[float, float]:
         """n D of `covariance` for a category of frequency 0 and one of frequency 1; it is linear in between.
 

@@ -16,7 +16,6 @@ import numpy as np
 import scipy
 
 from dpcore.errors import SchemeError, check_one_of
-from dpcore.mechanisms.categorical.option_sets import OptionSets
 from dpcore.populations.distributions import Beta, CategoricalLaw, Component, Law, NumericLaw, PointsLaw, Truncated
 from dpcore.protocol.attribute import MISSING
 from dpcore.protocol.domain import dates
@@ -51,11 +50,8 @@ def law_of(attribute: Attribute, table: Mapping[str, Any], lower: float, upper: 
             return NumericLaw(min(ends), max(ends), parts)
         check_known(table, ("missing", "by"), where)
         return None
-    if attribute.at_most is not None:
-        check_known(table, ("shares", "by"), where)
-        return _options(where, attribute, table["shares"]) if "shares" in table else None
-    check_known(table, ("shares", "missing", "by"), where)
-    return _categories(where, attribute, table) if "shares" in table else None
+    check_known(table, ("shares", *(["missing"] if attribute.at_most is None else []), "by"), where)
+    return _categories(where, attribute, table["shares"]) if "shares" in table else None
 
 
 def answers_of(attribute: Attribute) -> list[str]:
@@ -120,34 +116,23 @@ def _points(where: str, attribute: Attribute, table: Mapping[str, Any]) -> Point
     return PointsLaw.from_values(points, _shares(f"{where}.shares", shares, attribute))
 
 
-def _categories(where: str, attribute: Attribute, table: Mapping[str, Any]) -> CategoricalLaw:
-    names = answers_of(attribute)
-    shares = table["shares"]
+def _categories(where: str, attribute: Attribute, shares: Any) -> CategoricalLaw:
+    where, names, is_set = f"{where}.shares", answers_of(attribute), attribute.at_most is not None
     if isinstance(shares, list) and len(shares) == len(names):
         shares = dict(zip(names, shares, strict=True))
     if not isinstance(shares, Mapping) or not set(shares) <= set(names):
-        raise SchemeError(
-            f"{where}.shares must be a share for each of the {len(names)} categories, by name or in order"
-        )
-    mass = _shares(f"{where}.shares", [shares.get(name, 0) for name in names], attribute)
-    return CategoricalLaw(tuple(names), tuple(mass.tolist()))
-
-
-def _options(where: str, attribute: Attribute, shares: Any) -> CategoricalLaw:
-    names = attribute.categories
-    if isinstance(shares, list) and len(shares) == len(names):
-        shares = dict(zip(names, shares, strict=True))
-    if not isinstance(shares, Mapping) or not set(shares) <= set(names):
-        raise SchemeError(f"{where}.shares must be a share for each of the {len(names)} options, by name or in order")
-    return sets(attribute, [_number(f"{where}.shares", shares.get(name, 0), attribute, 0, 1) for name in names])
+        kind = "options" if is_set else "categories"
+        raise SchemeError(f"{where} must be a share for each of the {len(names)} {kind}, by name or in order")
+    entries = [shares.get(name, 0) for name in names]
+    if is_set:
+        return sets(attribute, [_number(where, entry, attribute, 0, 1) for entry in entries])
+    return CategoricalLaw(tuple(names), tuple(_shares(where, entries, attribute).tolist()))
 
 
 def sets(attribute: Attribute, shares: Sequence[float]) -> CategoricalLaw:
     """Return the distribution of sets whose options are chosen independently, with probability `shares`, given that the set is
     allowed; without the empty set where a missing value is an error."""
-    allowed = OptionSets(len(shares), attribute.at_most or 0)
-    members = allowed.members(np.arange(len(allowed)))
-    mass = np.where(members, shares, 1 - np.asarray(shares)).prod(axis=1)
+    mass = np.where(attribute.sets.all_members(), shares, 1 - np.asarray(shares)).prod(axis=1)
     if attribute.missing == "refuse":
         mass[0] = 0.0
     if not mass.sum() > 0:

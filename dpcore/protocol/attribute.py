@@ -188,9 +188,7 @@ class Attribute:
         if self.has_density:
             silent = [self.mechanism.inputs - 1] if self.missing == "category" else []
             return np.array([*range(self._room), *silent], dtype=np.int64)
-        if self.sides:
-            return np.arange(self.mechanism.inputs)
-        if self.at_most is not None:
+        if self.sides or self.at_most is not None:
             return np.arange(self.mechanism.inputs)
         if self.points is None:
             return np.arange(len(self.categories))
@@ -309,14 +307,18 @@ class Attribute:
         """The possible answers as texts: the categories, or every allowed set of options in the order of input cells."""
         if self.at_most is None:
             return self.categories
-        sets = OptionSets(len(self.categories), self.at_most)
-        return tuple(self.separator.join(compress(self.categories, row)) for row in sets.members(np.arange(len(sets))))
+        return tuple(self.separator.join(compress(self.categories, row)) for row in self.sets.all_members())
+
+    @cached_property
+    def sets(self) -> OptionSets:
+        """The allowed sets of options."""
+        return OptionSets(len(self.categories), self.at_most or 0)
 
     @cached_property
     def _chosen(self) -> ChosenOptions:
         other = self.categories.index(OTHER) if self.outside == OTHER else UNKNOWN
         names = Names(self.column, self.categories, self.codes)
-        return ChosenOptions(names, OptionSets(len(self.categories), self.at_most or 0), self.separator, other)
+        return ChosenOptions(names, self.sets, self.separator, other)
 
 
 def _floats(column: Any) -> np.ndarray:

@@ -18,7 +18,6 @@ import numpy as np
 
 from dpcore._random import Source
 from dpcore.errors import SchemeError
-from dpcore.mechanisms.categorical.option_sets import OptionSets
 from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
@@ -177,8 +176,7 @@ def category_shares(attribute: Attribute, law: np.ndarray) -> np.ndarray:
     """Return the share of each category, (k,), from the distribution of answers: of a set, of those with each option."""
     if attribute.at_most is None:
         return law
-    sets = OptionSets(len(attribute.categories), attribute.at_most)
-    return np.asarray(law @ sets.members(np.arange(len(sets))))
+    return np.asarray(law @ attribute.sets.all_members())
 
 
 def has_category(attribute: Attribute, category: str) -> np.ndarray:
@@ -186,15 +184,14 @@ def has_category(attribute: Attribute, category: str) -> np.ndarray:
     place = attribute.categories.index(category)
     if attribute.at_most is None:
         return (np.arange(len(attribute.categories)) == place).astype(np.float64)
-    sets = OptionSets(len(attribute.categories), attribute.at_most)
-    return sets.members(np.arange(len(sets)))[:, place].astype(np.float64)
+    return attribute.sets.all_members()[:, place].astype(np.float64)
 
 
 def numbers_of(attribute: Attribute) -> np.ndarray:
     """Return the numbers of the answers that have one, float64: of sets, how many options each has."""
     if attribute.at_most is None:
         return np.asarray(attribute.values or (), dtype=np.float64)
-    return OptionSets(len(attribute.categories), attribute.at_most).sizes.astype(np.float64)
+    return attribute.sets.sizes.astype(np.float64)
 
 
 def _with_nonresponse(attribute: Attribute, people: Any, law: np.ndarray, size: int) -> np.ndarray:

@@ -19,7 +19,6 @@ from dpcore._random import Source
 from dpcore.audit.attacks.likelihood_ratio import Pair, hard_pairs, log_ratio
 from dpcore.client import Client
 from dpcore.errors import check_within
-from dpcore.mechanisms.categorical.option_sets import OptionSets
 from dpcore.mechanisms.reports import Reports
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.report import Report
@@ -121,7 +120,7 @@ def _attack(
 def values_of(attribute: Attribute, cell: int) -> dict[str, Any]:
     """Return record values of an input cell, by column; None for nonresponse."""
     if attribute.at_most is not None:
-        chosen = _options_of(attribute, cell)
+        chosen = frozenset(compress(attribute.categories, attribute.sets.members(np.array([cell]))[0]))
         boxes = {box.column: name in chosen for box, name in zip(attribute.boxes, attribute.categories, strict=False)}
         return boxes or {attribute.column: chosen}
     if not attribute.sides:
@@ -129,11 +128,6 @@ def values_of(attribute: Attribute, cell: int) -> dict[str, Any]:
     one, other = attribute.sides
     places = divmod(cell, len(other.cells))
     return {side.column: value_of(side, place) for side, place in zip((one, other), places, strict=True)}
-
-
-def _options_of(attribute: Attribute, cell: int) -> frozenset[str]:
-    sets = OptionSets(len(attribute.categories), attribute.at_most or 0)
-    return frozenset(compress(attribute.categories, sets.members(np.array([cell]))[0]))
 
 
 def value_of(attribute: Attribute, cell: int) -> Any:

@@ -73,6 +73,10 @@ class OptionSets:
             left[rows] -= self._places[option, rank]
         return members
 
+    def all_members(self) -> np.ndarray:
+        """Return the members of all sets in order, (sets, options), bool."""
+        return self.members(np.arange(len(self)))
+
     def padded(self, numbers: np.ndarray) -> np.ndarray:
         """Return which items each padded set has, (n, items), bool."""
         members = self.members(numbers)
@@ -109,6 +113,16 @@ class SetSums:
         """The counts of single items, each binomial; its cross moments, which sets determine otherwise, are not to be used."""
         p, q, none = self.true_mean, self.other_mean, Fraction(0)
         return ScoreSums(self.items, p, q, p, q, none, none)
+
+    def means(self, law: np.ndarray) -> np.ndarray:
+        """Return the mean statistics of one report, shape (S,); law: the share of each set, (sets,)."""
+        items = OptionSets(self.options, self.at_most).padded(np.arange(len(law)))
+        both = items.T @ (items * law[:, None])
+        one = np.diagonal(both)
+        either = one[:, None] + one - both
+        square = float(self.other_both) + float(self.true_both - self.other_both) * either
+        np.fill_diagonal(square, self.of_one.means(one))
+        return np.asarray(square[np.triu_indices(self.items)])
 
     def square(self, statistics: np.ndarray) -> np.ndarray:
         """Return the counts of each two items as a symmetric matrix, shape (d, d)."""

@@ -20,7 +20,7 @@ from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, SchemeError, check_whole
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism
 from dpcore.mechanisms.categorical.option_sets import OptionSets, SetSums
-from dpcore.mechanisms.declaration import Option, integer, mechanism
+from dpcore.mechanisms.declaration import Option, integers, mechanism
 from dpcore.mechanisms.report_sums import accepted_rows, are_subsets
 from dpcore.mechanisms.reports import Reports, one_of_level_zero
 from dpcore.privacy.budget import Budget
@@ -71,7 +71,7 @@ class SetSelection(Mechanism):
     def __post_init__(self) -> None:
         check_options(self.options, self.at_most)
         check_whole(1, self.options, size=self.size)
-        integer(self.weight_in), integer(self.weight_out)
+        integers((self.weight_in, self.weight_out))
         if not (self.weight_in >= 1 and self.weight_out >= 1 and self.total <= WORD) or self._ratio <= 1:
             raise CalibrationError(
                 f"{self.name} needs weights whose total is at most 2^32 and that favour true options, got {self.weight_in} and "
@@ -104,10 +104,11 @@ class SetSelection(Mechanism):
     @classmethod
     def _weighted(cls, budget: Budget, options: int, at_most: int, size: int) -> SetSelection:
         lacking = comb(options, size)
-        share = budget.ratio_floor * (comb(options + at_most, size) - lacking) / lacking  # weight_in over weight_out
+        holding = comb(options + at_most, size) - lacking
+        share = budget.ratio_floor * holding / lacking  # weight_in over weight_out
         weight_out = int(WORD / (1 + share))
         weight_in = int(weight_out * share)  # rounds down: the ratio stays within e^epsilon
-        if weight_out < 1 or weight_in * lacking <= weight_out * (comb(options + at_most, size) - lacking):
+        if weight_out < 1 or weight_in * lacking <= weight_out * holding:
             raise SchemeError(
                 f"epsilon = {budget.text} does not fit 32-bit weights over sets of {options} options; it must lie between "
                 "about 2^-24 and 20"
@@ -163,10 +164,8 @@ class SetSelection(Mechanism):
         """Return the integer weights, (sets, C(d, t)), subsets in lexicographic order, or None above 2^24 of them."""
         if self.inputs * comb(self.items, self.size) > _OUTPUTS:
             return None
-        subsets = np.zeros((comb(self.items, self.size), self.items), dtype=np.int64)
-        listed = np.array(list(combinations(range(self.items), self.size)))
-        np.put_along_axis(subsets, listed, 1, axis=1)
-        meets = self.sets.padded(np.arange(self.inputs)).astype(np.int64) @ subsets.T > 0
+        subsets = self._members(np.array(list(combinations(range(self.items), self.size))))
+        meets = self.sets.padded(np.arange(self.inputs)) @ subsets.T > 0
         return (np.where(meets, self.weight_in * self.lacking, self.weight_out * self.holding).astype(object),)
 
     def privatize(self, values: np.ndarray, random: Source, levels: np.ndarray | None = None) -> Reports:
@@ -211,24 +210,23 @@ class SetSelection(Mechanism):
         alone = np.diagonal(self.model().square(np.asarray(weights)))
         return one_of_level_zero(np.sort(np.argsort(-alone, kind="stable")[: self.size]))
 
-    def _members(self, reports: Reports) -> np.ndarray:
-        """Which items each report has, (n, items), float32, whose products count exactly below 2^24."""
-        table = np.zeros((len(reports), self.items), dtype=np.float32)
-        np.put_along_axis(table, reports.values.reshape(-1, self.size), 1, axis=1)
+    def _members(self, rows: np.ndarray) -> np.ndarray:
+        """Which items are in each row, (n, items), float32, whose products count exactly below 2^24; rows: (n, size)."""
+        table = np.zeros((len(rows), self.items), dtype=np.float32)
+        np.put_along_axis(table, rows, 1, axis=1)
         return table
 
     def statistics(self, reports: Reports) -> np.ndarray:
         counts = np.zeros((self.items, self.items), dtype=np.int64)
         rows = reports.values.reshape(-1, self.size)
         for first in range(0, len(rows), _CLIENTS):
-            part = rows[first : first + _CLIENTS]
-            table = self._members(Reports(np.zeros(len(part), dtype=np.uint8), part.reshape(-1)))
+            table = self._members(rows[first : first + _CLIENTS])
             counts += (table.T @ table).astype(np.int64)
         return counts[np.triu_indices(self.items)]
 
     def scores(self, reports: Reports) -> np.ndarray:
         one, other = np.triu_indices(self.items)
-        table = self._members(reports).astype(np.int8)
+        table = self._members(reports.values.reshape(-1, self.size)).astype(np.int8)
         return table[:, one] * table[:, other]
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:

@@ -53,10 +53,6 @@ class Names:
         """The accepted texts, categories first."""
         return tuple(self._texts)
 
-    def lacks(self, text: str) -> bool:
-        """Return whether a text spells no category, or is ambiguous."""
-        return text not in self._texts and self._plain.get(without_point(text), UNKNOWN) == UNKNOWN
-
     def cells(self, column: Any) -> np.ndarray:
         """Return the category of every value of a column, (n,) int64; UNKNOWN or ABSENT for values without one.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.mechanisms.categorical.option_sets import OptionSets
-from dpcore.protocol.records.category_names import ABSENT, BLANKS, UNKNOWN, Names, is_missing, says_nothing
+from dpcore.protocol.records.category_names import ABSENT, BLANKS, UNKNOWN, Names, is_missing
 
 TOO_MANY = -3  # in place of a set: more options than one respondent may choose
 
@@ -29,16 +29,19 @@ class ChosenOptions:
         """
         values = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
         chosen = [self._parts(value) for value in values]
-        options = [option for parts in chosen if parts is not None for option in parts]
-        places = self._names.cells(options)
+        places = self._names.cells([option for parts in chosen for option in parts or ()])
         if self._other >= 0:
             places[places == UNKNOWN] = self._other
-        places[places == ABSENT] = UNKNOWN  # a list with a missing value is refused
-        rows = np.repeat(np.arange(len(chosen)), [len(parts or ()) for parts in chosen])
+        sizes = [len(parts or ()) for parts in chosen]
+        rows = np.repeat(np.arange(len(chosen)), sizes)
+        is_alone = np.array(
+            [isinstance(value, str) and size == 1 for value, size in zip(values, sizes, strict=True)], dtype=bool
+        )
         members = np.zeros((len(chosen), self._sets.options), dtype=bool)
         members[rows[places >= 0], places[places >= 0]] = True
         cells = self.numbers(members)
-        cells[rows[places == UNKNOWN]] = UNKNOWN
+        cells[rows[places < 0]] = UNKNOWN  # a list with a missing value is refused
+        cells[rows[(places == ABSENT) & is_alone[rows]]] = ABSENT  # a text such as NA
         cells[[parts is None for parts in chosen]] = ABSENT
         return cells
 
@@ -57,7 +60,4 @@ class ChosenOptions:
             return None
         if not isinstance(value, str):
             return [value]
-        parts = [part for part in value.split(self._separator) if part.strip(BLANKS)]
-        return (
-            None if not parts or (len(parts) == 1 and self._names.lacks(parts[0]) and says_nothing(parts[0])) else parts
-        )
+        return [part for part in value.split(self._separator) if part.strip(BLANKS)] or None

@@ -241,16 +241,22 @@ def _homogeneity(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) ->
     model = aggregate.scheme.attributes[name].mechanism.model()
     tables = [part.statistics[name] for part in parts]
     sizes = [part.reports(name) for part in parts]
+    if not sum(sizes):
+        return None
     if isinstance(model, FiniteChannel) or (isinstance(model, ScoreSums) and model.is_one_category):
         return _one_law(tables)
-    if isinstance(model, ScoreSums | SetSums):
+    if isinstance(model, SetSums):
+        squares, n = [model.square(table) for table in tables], sum(sizes)
+        one = covariance(model, np.sum(squares, axis=0), n) * n
+        return _one_frequency(model.of_one, [np.diagonal(square) for square in squares], sizes, one)
+    if isinstance(model, ScoreSums):
         return _one_frequency(model, tables, sizes)
     return _one_average(model, tables)
 
 
 def _one_law(tables: Sequence[np.ndarray]) -> Outcome | None:
     """Test whether all batches have the same multinomial distribution."""
-    rows = _gathered(tables, [int(table.sum()) for table in tables], _ENOUGH * len(tables[0]) if tables else 0)
+    rows = _gathered(tables, [int(table.sum()) for table in tables], _ENOUGH * len(tables[0]))
     if len(rows) < 2:
         return None
     counts = np.array(rows)
@@ -262,10 +268,11 @@ def _one_law(tables: Sequence[np.ndarray]) -> Outcome | None:
     )
 
 
-def _one_frequency(model: ScoreSums | SetSums, tables: Sequence[np.ndarray], sizes: Sequence[int]) -> Outcome | None:
-    if isinstance(model, SetSums):
-        return _one_set(model, [model.square(table) for table in tables], sizes)
-    if len(tables) < 2 or len(tables[0]) > _LARGEST or model.contrast <= 0:
+def _one_frequency(
+    model: ScoreSums, tables: Sequence[np.ndarray], sizes: Sequence[int], one: np.ndarray | None = None
+) -> Outcome | None:
+    """Test whether all batches have the same frequencies; one: the covariance for one report, by default the model's."""
+    if len(tables[0]) > _LARGEST or model.contrast <= 0:
         return None
     rows = _gathered(
         [np.append(table, n) for table, n in zip(tables, sizes, strict=True)], sizes, _ENOUGH * len(tables[0])
@@ -275,24 +282,10 @@ def _one_frequency(model: ScoreSums | SetSums, tables: Sequence[np.ndarray], siz
     n = np.array([row[-1] for row in rows], dtype=np.float64)
     raw = np.array([model.frequencies(row[:-1], int(row[-1])) for row in rows])
     pooled = n @ raw / n.sum()
-    own, shared, weights = model.covariance(project_simplex(pooled), 1)
-    one = np.diag(own) + shared.T @ weights @ shared
+    if one is None:
+        own, shared, weights = model.covariance(project_simplex(pooled), 1)
+        one = np.diag(own) + shared.T @ weights @ shared
     statistic, directions = _spread_out(raw - pooled, n, one)
-    return _chi_squared(statistic, (len(rows) - 1) * directions, f"differences between {len(rows)} batches")
-
-
-def _one_set(model: SetSums, squares: Sequence[np.ndarray], sizes: Sequence[int]) -> Outcome | None:
-    rows = _gathered(
-        [np.append(np.diagonal(square), n) for square, n in zip(squares, sizes, strict=True)],
-        sizes,
-        _ENOUGH * model.items,
-    )
-    if len(rows) < 2:
-        return None
-    n = np.array([row[-1] for row in rows], dtype=np.float64)
-    raw = np.array([model.of_one.frequencies(row[:-1], int(row[-1])) for row in rows])
-    one = covariance(model, np.sum(squares, axis=0), sum(sizes)) * sum(sizes)
-    statistic, directions = _spread_out(raw - n @ raw / n.sum(), n, one)
     return _chi_squared(statistic, (len(rows) - 1) * directions, f"differences between {len(rows)} batches")
 
 
@@ -355,12 +348,11 @@ def pearson(counts: np.ndarray, law: np.ndarray) -> tuple[float, int]:
 
 def _chi_squared(statistic: float, free: int, description: str) -> Outcome:
     """Result of a chi-squared test with so many degrees of freedom."""
-    threshold, p_value = (
-        (float(scipy.special.chdtri(free, FALSE_ALARMS)), float(scipy.special.chdtrc(free, statistic)))
-        if free
-        else (0.0, 1.0)
-    )
-    return Outcome(statistic if free else 0.0, threshold, p_value, f"chi-squared({free}): {description}")
+    description = f"chi-squared({free}): {description}"
+    if not free:
+        return Outcome(0.0, 0.0, 1.0, description)
+    threshold, p_value = scipy.special.chdtri(free, FALSE_ALARMS), scipy.special.chdtrc(free, statistic)
+    return Outcome(statistic, float(threshold), float(p_value), description)
 
 
 _CHECKS: Mapping[str, Callable[[Aggregate, str, Sequence[Aggregate]], Outcome | None]] = {

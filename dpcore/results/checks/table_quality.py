@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from dpcore.estimation.frequency.option_shares import SHARES
 from dpcore.functionals.group import Group
 from dpcore.results.checks.check import Check, frame_of
 from dpcore.results.text.phrases import functional_named
@@ -40,7 +41,7 @@ def verdicts(tables: Tables) -> pd.DataFrame:
     for table, rules in _RULES.items():
         if table in tables:
             frame = tables[table].reset_index(drop=True)
-            broken = _broken(rules, _BESIDE.get(table, _alone)(frame, tables))
+            broken = _broken(rules, _BESIDE[table](frame, tables) if table in _BESIDE else frame)
             violations = len(set().union(*broken.values()))
             details = [f"{rule}: violated by {len(indices)} of {len(frame)} rows" for rule, indices in broken.items()]
             detail = "; ".join(details) or f"{len(frame)} row{'s' * (len(frame) != 1)}: every rule satisfied"
@@ -60,10 +61,6 @@ def _broken(rules: list[Rule], frame: pd.DataFrame) -> dict[str, set[object]]:
     return broken
 
 
-def _alone(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
-    return frame
-
-
 def _beside_bounds(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
     """Join each row with its attribute's bounds (null for categories) and the total of its point masses."""
     bounds = tables["attributes"][["attribute", "lower", "upper"]]
@@ -76,10 +73,9 @@ def _beside_bounds(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
 
 
 def _beside_categories(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
-    """Join each row with the position of its category in the scheme, null if the scheme has none, and a set's `at_most`."""
+    """Join each row with the position of its category in the scheme, null if the scheme has none."""
     positions = tables["categories"][["attribute", "category", "position"]]
-    frame = frame.merge(positions, how="left", on=["attribute", "category"])
-    return frame.merge(tables["attributes"][["attribute", "at_most"]], how="left", on="attribute")
+    return frame.merge(positions, how="left", on=["attribute", "category"])
 
 
 def _beside_counts(frame: pd.DataFrame, tables: Tables) -> pd.DataFrame:
@@ -138,7 +134,7 @@ def _ordered(*columns: str) -> Rule:
 def _shares_add_up(frame: pd.DataFrame) -> pd.Series:
     groups = frame.groupby(["attribute", "estimator", "given"])["estimate"]
     is_alone = groups.transform("size") == 1  # item nonresponse of a density
-    return ((groups.transform("sum") - 1).abs() <= _ROUNDING) | is_alone | frame["at_most"].notna()
+    return ((groups.transform("sum") - 1).abs() <= _ROUNDING) | is_alone | (frame["estimator"] == SHARES)
 
 
 def _inside(frame: pd.DataFrame) -> pd.Series:

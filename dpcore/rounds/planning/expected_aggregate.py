@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.mechanisms import Mechanism
-from dpcore.mechanisms.categorical.option_sets import OptionSets, SetSums
+from dpcore.mechanisms.categorical.option_sets import SetSums
 from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.scheme import Scheme
@@ -33,18 +33,10 @@ def expected_aggregate(scheme: Scheme, people: Any, clients: int) -> Aggregate:
 def expected_statistics(mechanism: Mechanism, law: np.ndarray, n: int) -> np.ndarray:
     """Return the rounded means of the statistics of n reports, shape (S,), int64; law: (inputs,)."""
     model = mechanism.model()
-    if isinstance(model, ScoreSums):
+    if isinstance(model, ScoreSums | SetSums):
         means = n * model.means(law)
     elif isinstance(model, FiniteChannel):
         means = model.expected(law, n * model.level_law)
-    elif isinstance(model, SetSums):
-        items = OptionSets(model.options, model.at_most).padded(np.arange(len(law)))
-        both = items.T @ (items * law[:, None])
-        one = np.diagonal(both)
-        either = one[:, None] + one - both
-        square = float(model.other_both) + float(model.true_both - model.other_both) * either
-        np.fill_diagonal(square, model.of_one.means(one))
-        means = n * square[np.triu_indices(model.items)]
     else:
         reports = n * (np.ones(len(model.tables)) if model.block_law is None else model.block_law)
         sums = [count * (law @ table) for count, table in zip(reports, model.tables, strict=True)]
