@@ -72,29 +72,21 @@ class ColumnCounts:
 
 
 def inspect(path: str | Path, scheme: Scheme, dialect: Dialect = Dialect()) -> list[ColumnCounts]:
-    """Return what each column of a file holds, in the scheme's order; nothing is privatized or written.
+    """Return what each column of a file holds, in the scheme's order, sets after their boxes; nothing is privatized or written.
 
     Raises InvalidRecord where the file cannot be read or lacks a column.
     """
-    columns = questions_by_column(scheme)
-    counts = {
-        (question.name, name): ColumnCounts(attribute=question.name, column=name)
-        for name, asked in columns.items()
-        for question in asked
-    }
-    for table, decimal in read_tables(location(path), columns, BLOCK, dialect=dialect):
-        for name, asked in columns.items():
-            for question in asked:
-                count = _with_numbers if question.reads_numbers else _with_categories
-                counts[question.name, name] = count(
-                    counts[question.name, name], question, table.column(name), decimal, dialect.zone or ""
-                )
-    return list(counts.values())
+    questions = [question for one in scheme.reported.values() for question in one.sides or (*one.boxes, one)]
+    counts = [ColumnCounts(attribute=question.name, column=question.column) for question in questions]
+    for table, decimal in read_tables(location(path), questions_by_column(scheme), BLOCK, dialect=dialect):
+        for place, question in enumerate(questions):
+            count = _with_boxes if question.boxes else _with_numbers if question.reads_numbers else _with_categories
+            counts[place] = count(counts[place], question, table, decimal, dialect.zone or "")
+    return counts
 
 
-def _with_numbers(
-    counts: ColumnCounts, question: Attribute, column: pa.ChunkedArray, decimal: str, zone: str
-) -> ColumnCounts:
+def _with_numbers(counts: ColumnCounts, question: Attribute, table: pa.Table, decimal: str, zone: str) -> ColumnCounts:
+    column = table.column(question.column)
     try:
         numbers, bad = parsed(column, question.codes, decimal, calendar=question.calendar, zone=zone)
     except (TypeError, ValueError):
@@ -103,9 +95,7 @@ def _with_numbers(
     is_bad = np.zeros(len(x), dtype=bool)
     is_bad[bad] = True
     is_missing = np.isnan(x) & ~is_bad
-    is_outside = np.zeros(len(x), dtype=bool)
-    if question.bins is None:
-        is_outside = (x < float(question.lower)) | (x > float(question.upper))
+    is_outside = (question.bins is None) & ((x < float(question.lower)) | (x > float(question.upper)))
     is_refused = is_bad | (is_outside & (question.outside == "refuse"))
     return counts.plus(
         accepted=int((~is_bad & ~is_missing & ~is_outside).sum()),
@@ -115,7 +105,8 @@ def _with_numbers(
     )
 
 
-def _with_categories(counts: ColumnCounts, question: Attribute, column: pa.ChunkedArray, *_: str) -> ColumnCounts:
+def _with_categories(counts: ColumnCounts, question: Attribute, table: pa.Table, *_: str) -> ColumnCounts:
+    column = table.column(question.column)
     cells = question.names.cells(column)
     is_missing, is_unknown = cells == ABSENT, cells == UNKNOWN
     is_refused = (is_unknown & (question.outside != OTHER)) | (cells < ABSENT)  # and sets that are too large
@@ -125,6 +116,16 @@ def _with_categories(counts: ColumnCounts, question: Attribute, column: pa.Chunk
         missing=int(is_missing.sum()),
         refused=_refused(question, column, is_refused, is_missing),
     )
+
+
+def _with_boxes(counts: ColumnCounts, question: Attribute, table: pa.Table, *_: str) -> ColumnCounts:
+    """With the sets of one block; a record with a refused box is counted in the box's column only."""
+    cells = np.stack([box.names.cells(table.column(box.column)) for box in question.boxes], axis=1)
+    if question.missing != "refuse":
+        cells[cells == ABSENT] = 0  # no
+    chosen = (cells == 1).sum(axis=1)[(cells >= 0).all(axis=1)]
+    refused = [f"{number} options" for number in chosen[chosen > question.sets.at_most].tolist()]
+    return counts.plus(accepted=len(chosen) - len(refused), refused=refused)
 
 
 def _refused(

@@ -45,6 +45,17 @@ STRICT = LAX.replace('outside = "other"\n', "").replace('missing = "category"\n'
 STRICT = STRICT.replace("upper = 10\n", 'upper = 10\noutside = "refuse"\n')
 
 
+BOXES = """
+name = "boxes"
+[attributes.colours]
+type = "set"
+categories = ["red", "green", "blue"]
+columns = ["R", "G", "B"]
+at_most = 2
+epsilon = 1
+"""
+
+
 def records(n: int = 400) -> pd.DataFrame:
     random = np.random.default_rng(5)
     return pd.DataFrame(
@@ -120,3 +131,25 @@ def test_a_file_that_is_accepted(tmp_path: Path) -> None:
         tmp_path / "a.parquet",
     )
     assert not any(each.refused for each in inspect(tmp_path / "a.parquet", Scheme.from_toml(LAX)))
+
+
+@pytest.mark.parametrize(("missing", "accepted"), [("refuse", 1), ("none", 2)])
+def test_sets_with_too_many_ticked_boxes_are_refused(tmp_path: Path, missing: str, accepted: int) -> None:
+    (tmp_path / "a.csv").write_text("R,G,B\n1,1,0\nyes,yes,yes\n1,,1\n1,1,maybe\n")
+    *boxes, whole = inspect(tmp_path / "a.csv", Scheme.from_toml(f'{BOXES}missing = "{missing}"\n'))
+    assert (whole.attribute, whole.column, whole.accepted) == ("colours", "colours", accepted)
+    assert whole.reasons(1) == ["1 with '3 options'"]
+    assert [box.refused for box in boxes] == [0, int(missing == "refuse"), 1]
+
+
+def test_a_column_of_two_joint_attributes_is_counted_once_for_each(tmp_path: Path) -> None:
+    both = "type = 'categorical'\ncategories = [['x', 'y'], ['x', 'y']]\nepsilon = 1\n"
+    text = f"name = 'pairs'\n[attributes.p]\nof = ['a', 'b']\n{both}[attributes.q]\nof = ['a', 'c']\n{both}"
+    (tmp_path / "a.csv").write_text("a,b,c\nx,y,x\ny,y,z\n")
+    counts = inspect(tmp_path / "a.csv", Scheme.from_toml(text))
+    assert [(one.column, one.accepted, one.refused) for one in counts] == [
+        ("a", 2, 0),
+        ("b", 2, 0),
+        ("a", 2, 0),
+        ("c", 1, 1),
+    ]
