@@ -24,8 +24,8 @@ import dpcore as dp
 from dpcore import wire
 from dpcore.results import warehouse
 from dpcore.results.pages.content import gather
-from dpcore.results.pages.odds import odds_of
 from dpcore.results.pages.pictures import Picture
+from dpcore.results.pages.round import odds_of
 from dpcore.results.pages.template import fill
 from dpcore.results.plots.attribute import attribute_figures
 from tests.frozen import behaviour

@@ -8,6 +8,5 @@ Modules:
     randomized_response: k-ary randomized response
     set_selection: set selection (PrivSet), for sets of options
     subset_selection: subset selection
-    support_sets: channels whose outputs have one of two weights
     unary_encoding: symmetric and optimized unary encoding
 """

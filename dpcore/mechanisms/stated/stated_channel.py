@@ -15,7 +15,6 @@ import numpy as np
 
 from dpcore._random import Source
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism
-from dpcore.mechanisms.categorical.support_sets import Supports, supports_of
 from dpcore.mechanisms.declaration import integers, mechanism
 from dpcore.mechanisms.observation_model import FiniteChannel, Listed, ScoreSums
 from dpcore.mechanisms.reports import Reports
@@ -143,3 +142,39 @@ class Stated(Mechanism):
 
     def model(self) -> FiniteChannel | ScoreSums:
         return FiniteChannel((Listed(self._table),), np.ones(1)) if self._supports is None else self._supports.model
+
+
+@dataclass(frozen=True, eq=False)
+class Supports:
+    """table: (k, outputs) 0 or 1, whether an output supports a category.  model: the distribution of the sums of supports."""
+
+    table: np.ndarray
+    model: ScoreSums
+
+
+def supports_of(weights: np.ndarray) -> Supports | None:
+    """Return the supports of a channel (k, outputs) in which all categories have as many, and all pairs share as many.
+
+    None of any other.  What three categories share is their average, as in `LocalHashing.model`.
+
+    >>> supports_of(np.array([[3, 1, 1], [1, 3, 1], [1, 1, 3]])).model.contrast
+    Fraction(2, 5)
+    """
+    k, outputs = weights.shape
+    low, high = int(weights.min()), int(weights.max())
+    table = (weights == high).astype(np.int64)
+    if low == high or np.any(weights[table == 0] != low):
+        return None
+    shared = table @ table.T
+    apart = shared[~np.eye(k, dtype=bool)]
+    if np.ptp(np.diagonal(shared)) or np.ptp(apart):
+        return None
+    own, both = int(shared[0, 0]), int(apart[0])
+    supported = table.sum(axis=0)
+    triples = int((supported * (supported - 1) * (supported - 2)).sum())
+    three = Fraction(triples, k * (k - 1) * (k - 2)) if k > 2 else Fraction(0)
+    total = own * high + (outputs - own) * low
+    p, q = Fraction(own * high, total), Fraction(both * high + (own - both) * low, total)
+    return Supports(
+        table, ScoreSums(k, p, q, p, q, Fraction(both * high, total), (both * low + three * (high - low)) / total)
+    )

@@ -6,13 +6,12 @@ Modules:
     experiments: experiments on a page
     fragments: a round as Markdown, for Prefect's UI
     latest_round: summary of the newest landed round
-    odds: odds on a round's page
     pairs: pairs of attributes on a page
     pictures: pictures of a page and their data
     query: the SQL files of `queries/`
     regressions: regressions on a page
     relations: what the page shows of a pair or a regression
-    round: writes the page of a round
+    round: writes the page of a round, with its odds
     template: fills and escapes templates
     trends: trends over rounds
     vocabulary: names of mechanisms and estimators in plain words

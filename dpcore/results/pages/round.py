@@ -5,13 +5,18 @@ Only the warehouse is read; the page loads no other resources; the same warehous
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
 from dpcore import wire
-from dpcore.errors import WarehouseError
+from dpcore.errors import DPCoreError, WarehouseError
+from dpcore.privacy.odds import MOST_ROUNDS
+from dpcore.protocol.odds import scheme_odds
+from dpcore.protocol.odds_text import Telling, tell, texts_of
+from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
 from dpcore.results.pages.content import find, gather
-from dpcore.results.pages.odds import odds_of
 from dpcore.results.pages.template import fill
 from dpcore.results.pages.vocabulary import titles_of
 
@@ -40,3 +45,22 @@ def publish(
             page = fill("round.html", content)
     wire.write_bytes(target, page.encode())
     return content["run"]["scheme"], content["run"]["round"]
+
+
+def odds_of(run: dict[str, Any], spent: dict[str, Any], language: str) -> Telling | None:
+    """Return the odds of a round in words; None if its scheme is not stored completely or this code cannot read it.
+
+    run, spent: the rows of these queries.  Several rounds are described if all of them had this scheme's epsilon.
+    Raises SchemeError for an unknown language.
+    """
+    texts = texts_of(language)
+    if not run["is_whole"]:
+        return None
+    try:
+        scheme = Scheme.from_toml(run["canonical"])
+    except DPCoreError:
+        return None
+    asked = spent["drawings"]
+    is_alike = asked <= MOST_ROUNDS and spent["epsilon"] is not None
+    is_alike = is_alike and math.isclose(spent["epsilon"], asked * scheme.epsilon, rel_tol=1e-9)
+    return tell(scheme_odds(scheme, int(asked) if is_alike else 1), texts)

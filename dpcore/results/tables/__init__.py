@@ -4,7 +4,6 @@ Modules:
     comparisons: rows of `comparisons`, between rounds and between groups
     experiment_rows: differences and ratios of the arms of an experiment
     functional_rows: a functional estimate as a row, and back
-    joint_tables: tables of two attributes
     largest_categories: the largest categories, with intervals valid after selection
     regression_tables: coefficients, effects and tests of regressions
     round_tables: every table of a round: estimates, budgets, truths

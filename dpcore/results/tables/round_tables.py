@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -28,9 +28,11 @@ from dpcore.protocol.syntax.keys import PLANE
 from dpcore.results.checks.round_checks import checks, every_estimate
 from dpcore.results.tables.experiment_rows import experiment_table
 from dpcore.results.tables.functional_rows import NUMBERS, row_of
-from dpcore.results.tables.joint_tables import joint_tables
 from dpcore.results.tables.regression_tables import regression_table
 from dpcore.results.tables.spending import TokenCharges, states
+
+if TYPE_CHECKING:
+    from dpcore.estimation.joint.pair_estimates import PairEstimates  # with scipy, which few rounds need
 
 POINTS = 201  # grid points of a landed density, enough for a smooth line on any screen
 _CURVES = ("density", "cdf")  # in `sensitivities`
@@ -53,7 +55,7 @@ def tables_of(
         "frequencies": _frequencies(round_),
         "densities": _densities(round_),
         "functionals": _functionals(round_),
-        **joint_tables(round_.joints),
+        **_joint_tables(round_.joints),
         "regressions": regression_table(round_.regressions, round_.aggregate.scheme.regressions),
         "experiments": experiment_table(round_),
         "sensitivities": _sensitivities(round_),
@@ -344,3 +346,36 @@ def _numeric_truths(
                 functional.of_probabilities(points.probabilities, points.values) if points else functional.value(truth)
             )
             yield name, group, str(functional), None, value
+
+
+def _joint_tables(joints: Sequence[PairEstimates]) -> dict[str, pd.DataFrame]:
+    """Return the frames of `joint` and `associations`; they are empty if the scheme has no such pair."""
+    cells = [_joint_cells(pair) for pair in joints if pair.has_table]
+    rows = [row for pair in joints for row in _joint_rows(pair)]
+    types = {**dict.fromkeys((*NUMBERS, "statistic", "p_value"), "float64"), "degrees": "Int64", "reason": "object"}
+    return {
+        "joint": pd.concat(cells, ignore_index=True) if cells else pd.DataFrame(),
+        "associations": pd.DataFrame([dict.fromkeys(types) | row for row in rows]).astype(types)
+        if rows
+        else pd.DataFrame(),
+    }
+
+
+def _joint_cells(pair: PairEstimates) -> pd.DataFrame:
+    """The two-way table, sorted by the parts of both attributes."""
+    cells = pair.table().rename(columns={"first": "first_part", "second": "second_part"})
+    places = {f"{side}_position": pd.factorize(cells[f"{side}_part"])[0] for side in ("first", "second")}
+    return cells.assign(first=pair.first, second=pair.second, **places)
+
+
+def _joint_rows(pair: PairEstimates) -> Iterator[dict[str, Any]]:
+    """The functionals, then the tests; or one row with the reason why there are none."""
+    named = {"first": pair.first, "second": pair.second, "first_part": "", "second_part": ""}
+    for number in pair.numbers:
+        parts = {"first_part": number.first_part, "second_part": number.second_part}
+        yield named | parts | row_of(number.result)
+    for test in pair.tests:
+        values = {"statistic": test.statistic, "degrees": test.degrees, "p_value": test.p_value}
+        yield named | {"functional": test.name, "kind": "test", **values}
+    if pair.reason:
+        yield named | {"functional": "independence", "kind": "test", "reason": pair.reason}

@@ -8,5 +8,4 @@ Modules:
     landing: the landing of a run, a study or checks
     previous_round: the round to compare with
     privacy_charges: every collection that clients were charged for
-    turnout: the check of a round's number of reports
 """

@@ -25,7 +25,6 @@ from dpcore.results.warehouse.landing.counted_batches import refuse_counted
 from dpcore.results.warehouse.landing.current_run import SIMULATED, Claim, replace
 from dpcore.results.warehouse.landing.previous_round import around, newest_runs, numbers, numbers_before
 from dpcore.results.warehouse.landing.privacy_charges import charge_landed
-from dpcore.results.warehouse.landing.turnout import judge_turnout
 from dpcore.results.warehouse.published_copy import open_to_publish
 from dpcore.results.warehouse.transaction import one_line, transaction
 from dpcore.results.warehouse.typed_rows import repeated, to_rows
@@ -40,6 +39,31 @@ Smoother = Callable[[pd.DataFrame, str], tuple[pd.DataFrame, pd.DataFrame]]
 _SMOOTHED_AGAIN = "on conflict do update set " + ", ".join(
     f"{name} = excluded.{name}" for name in ("smoothed", "smoothed_error", "smoothed_low", "smoothed_high")
 )
+_CLIENTS = "clients"  # the check whether a round has far fewer reports than the previous rounds
+_ROUNDS = 7  # previous rounds, for the median
+_SHARE = 0.5  # fraction of the median below which the check fails
+_JUDGED = f"""
+with rounds as (
+    select run_id, "round", source, accepted, median(accepted) over before as usual, count(*) over before as earlier
+    from runs
+    where state = 'landed'
+        and replaced_by is null
+        and not trial
+        and scheme = ?
+        and (source = 'simulated') = ?
+    window before as (order by "round" rows between {_ROUNDS} preceding and 1 preceding)
+)
+select
+    run_id,
+    '{_CLIENTS}' as name,
+    accepted >= {_SHARE} * usual as passed,
+    accepted::double as observed,
+    {_SHARE} * usual as threshold,
+    format('{{:,}} reports; {{}}{{:,}} in the previous {{}}', accepted, if(earlier = 1, '', 'median '), usual::bigint,
+        if(earlier = 1, 'round', earlier || ' rounds')) as detail
+from rounds
+where earlier > 0
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +176,7 @@ def land(
         charge_landed(connection, run.run_id)
         series = {(run.scheme_digest, run.source), *((old.scheme_digest, old.source) for old in replaced)}
         for source in sorted({source for _, source in series}):
-            judge_turnout(connection, run.scheme, source)
+            _judge_turnout(connection, run.scheme, source)
         if smoother is not None and not run.trial:
             _smooth(connection, series, run.round, smoother)
         return {} if judge is None or run.trial else _settle(connection, series, run.round, judge)
@@ -326,3 +350,14 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: str, content: pa.Table
     connection.register("incoming", content)
     connection.execute(f"insert into {table} by name select * from incoming {conflict}")
     connection.unregister("incoming")
+
+
+def _judge_turnout(connection: duckdb.DuckDBPyConnection, scheme: str, source: str) -> None:
+    """Write the check `clients` again for all current rounds of a scheme with real data, or with simulated data."""
+    values = [scheme, source == "simulated"]
+    connection.execute(
+        f"delete from checks where name = '{_CLIENTS}' and run_id in (select run_id from runs where scheme = ? and (source = "
+        "'simulated') = ?)",
+        values,
+    )
+    connection.execute(f"insert into checks by name {_JUDGED}", values)
