@@ -41,6 +41,8 @@ def _check_attribute(attribute: Any) -> None:
         if attribute.has_density:
             bounds = float(attribute.lower), float(attribute.upper)
             reason = functional.refuses(*bounds, named(attribute).degree(attribute.mechanism))
+        elif attribute.at_most is not None:
+            reason = functional.refuses_options(attribute.categories)
         if reason is not None:
             raise SchemeError(f"functionals: {text!r}: {reason}")
         asked.append(str(functional))

@@ -41,7 +41,7 @@ from dpcore.functionals.joint import (
     Rectangle,
     Slope,
 )
-from dpcore.functionals.linear import Atom, Cdf, CentralMoment, Derivative, Mean, Moment, Probability, Variance
+from dpcore.functionals.linear import Atom, Both, Cdf, CentralMoment, Derivative, Mean, Moment, Probability, Variance
 from dpcore.functionals.quantile import Quantile
 from dpcore.functionals.reference import REFERENCES, Reference
 
@@ -61,9 +61,10 @@ KINDS: tuple[type[Functional], ...] = (  # in the order in which tables and mess
     Moment,
     PowerIntegral,
     Wasserstein,
+    Both,
 )
 NAMES = tuple(kind.name for kind in KINDS)
-_TEXT = re.compile(r"^\s*([a-z_]+)\s*(?:\(([^()]*)\))?\s*$")
+_TEXT = re.compile(r"^\s*([a-z_]+)\s*(?:\((.*)\))?\s*$")
 
 
 def parse(text: str) -> Functional:
@@ -77,6 +78,8 @@ def parse(text: str) -> Functional:
     'quantile(0.5)'
     >>> parse("wasserstein(1, uniform)")
     Wasserstein(p=1, reference='uniform')
+    >>> parse("both(bus, train)")
+    Both(one='bus', other='train')
     """
     match = _TEXT.match(text)
     kind = dict(zip(NAMES, KINDS, strict=True)).get(match[1]) if match else None
@@ -89,11 +92,12 @@ def parse(text: str) -> Functional:
     except (TypeError, ValueError):
         listed = ", ".join(getattr(kind, "__dataclass_fields__", {}))
         takes = f"({listed}), such as '{kind.example}'" if listed else "no arguments"
-        raise SchemeError(f"{kind.name} takes {takes}; got {text!r}") from None
+        hint = "; an option with a comma in its name needs another name" if kind is Both and len(parts) > 2 else ""
+        raise SchemeError(f"{kind.name} takes {takes}; got {text!r}{hint}") from None
 
 
 def _argument(field: str, text: str) -> Any:
-    return text.strip() if field == "reference" else _number(text)
+    return text.strip() if field in ("reference", "one", "other") else _number(text)
 
 
 def _number(text: str) -> float:

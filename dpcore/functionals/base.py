@@ -12,7 +12,7 @@ of a derivative at a point as index.  Everything is in the attribute's units.  S
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -265,6 +265,7 @@ class Functional(ABC):
     is_linear: Q and the remainder vanish.  is_quadratic: the remainder vanishes.
     needs_positive: weights grow without bound where the density vanishes.
     is_distance: changes by at most the Wasserstein distance W_2 between distributions.
+    options: those of a set that it is about; () for a functional of numbers.
     """
 
     name: ClassVar[str]
@@ -275,6 +276,7 @@ class Functional(ABC):
     is_linear: ClassVar[bool] = False
     needs_positive: ClassVar[bool] = False
     is_distance: ClassVar[bool] = False
+    options: ClassVar[tuple[str, ...]] = ()
 
     @property
     def index(self) -> int | None:
@@ -320,6 +322,10 @@ class Functional(ABC):
         if type(self).expand_probabilities is not Functional.expand_probabilities:
             return None
         return f"{self} is a number of a density, not of categories with numbers"
+
+    def refuses_options(self, options: Sequence[str]) -> str | None:
+        """Return why it does not apply to a set of these options (none if the attribute is no set), or None."""
+        return self.refuses_probabilities()
 
     def expand_probabilities(
         self, probabilities: np.ndarray, numbers: np.ndarray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import Any
@@ -46,7 +47,7 @@ class _LinearOfNumbers(_Linear):
         self, probabilities: np.ndarray, numbers: np.ndarray
     ) -> tuple[float, np.ndarray, np.ndarray]:
         weights = self._weight(numbers)
-        return float(probabilities @ weights), weights, np.zeros((len(numbers),) * 2)
+        return float(probabilities @ weights), weights, np.broadcast_to(0.0, (len(numbers),) * 2)  # without memory
 
 
 class _Power(_LinearOfNumbers):
@@ -167,6 +168,45 @@ class Atom(_Linear):
 
     def _weight(self, x: Any) -> np.ndarray:
         return (np.asarray(x) == self.x).astype(np.float64)
+
+    def range_on(self, lower: float, upper: float) -> tuple[float, float]:
+        return 0.0, 1.0
+
+
+@dataclass(frozen=True)
+class Both(_LinearOfNumbers):
+    """The share of respondents who chose both of two options of a set: the mean of 1 for the sets with both, 0 for others."""
+
+    one: str
+    other: str
+
+    name = "both"
+    unit = "%"
+    phrase = "share of both {one} and {other}"
+    example = "both(bus, train)"
+
+    def __post_init__(self) -> None:
+        if self.one == self.other:
+            raise SchemeError(f"both takes two different options, got {self.one!r} twice")
+
+    @property
+    def options(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.one, self.other
+
+    def refuses(self, lower: float, upper: float, degree: int | None = None) -> str | None:
+        return self.refuses_probabilities()
+
+    def refuses_probabilities(self) -> str:
+        return 'it is about options of type = "set"; list it under [attributes.NAME] of a set'
+
+    def refuses_options(self, options: Sequence[str]) -> str | None:
+        unknown = [option for option in self.options if option not in options]
+        if options and unknown:
+            return f"{unknown[0]!r} is no option; name two of {', '.join(options)}"
+        return None if options else self.refuses_probabilities()
+
+    def _weight(self, x: Any) -> np.ndarray:
+        return np.asarray(x)
 
     def range_on(self, lower: float, upper: float) -> tuple[float, float]:
         return 0.0, 1.0

@@ -187,8 +187,13 @@ def has_category(attribute: Attribute, category: str) -> np.ndarray:
     return attribute.sets.all_members()[:, place].astype(np.float64)
 
 
-def numbers_of(attribute: Attribute) -> np.ndarray:
-    """Return the numbers of the answers that have one, float64: of sets, how many options each has."""
+def numbers_of(attribute: Attribute, functional: Any = None) -> np.ndarray:
+    """Return the numbers of the answers that have one, float64, for a functional of them.
+
+    Of sets, how many options each has; for a functional about options, 1 if it has all of these, else 0.
+    """
+    if functional is not None and functional.options:
+        return np.prod([has_category(attribute, option) for option in functional.options], axis=0)
     if attribute.at_most is None:
         return np.asarray(attribute.values or (), dtype=np.float64)
     return attribute.sets.sizes.astype(np.float64)

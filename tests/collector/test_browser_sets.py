@@ -29,6 +29,8 @@ codes = {{ 1 = "bus", 02 = "car", "x;y" = "bike" }}
 at_most = 3
 missing = "none"
 outside = "other"
+size = 2
+functionals = ["mean", "both(bus, car)"]
 epsilon = 1
 [attributes.care]
 type = "set"

@@ -172,3 +172,35 @@ def test_a_set_has_no_place_in_a_pair_or_as_an_outcome() -> None:
     regression = '[labels.sex]\ncategories = ["f", "m"]\n[regressions]\nr = "uses ~ sex"\n'
     with pytest.raises(SchemeError, match="a set of options cannot be the outcome"):
         check_estimates(Scheme.from_toml(USES + regression))
+
+
+def test_a_joint_share_is_kept_as_written() -> None:
+    text = USES.replace('"foot"', '"car (rented)"') + 'size = 2\nfunctionals = ["mean", "both(car (rented),bus)"]'
+    scheme = Scheme.from_toml(text)
+    check_estimates(scheme)
+    again = Scheme.from_toml(scheme.canonical)
+    assert again.attributes["uses"].functionals == ("mean", "both(car (rented),bus)")
+    assert again.digest == scheme.digest
+    assert "both(car (rented),bus)" in scheme.canonical
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("both(car, bus)", "both(car, ship)", "both(car, ship): 'ship' is no option; name two of car, bus, train"),
+        ("both(car, bus)", "both(car, car)", "two different options, got 'car' twice"),
+        ("both(car, bus)", "both(car, bus, train)", "an option with a comma in its name needs another name"),
+        ("both(car, bus)", "both(car)", "both takes (one, other), such as 'both(bus, train)'; got 'both(car)'"),
+        ("size = 2", "size = 1", "both(car, bus): reports of one item show no two options together; set size = 2"),
+        ("size = 2\n", "", "set size = 2 or more"),
+        ("clients", 'functionals = ["both(car, bus)"]\nclients', "list it under [attributes.NAME] of a set"),
+        ("[attributes.uses]", "[attributes.x]\ntype = 'numeric'\nlower = 0\nupper = 1\nepsilon = 1\nfunctionals = "
+         "['both(car, bus)']\n[attributes.uses]", "attributes.x: functionals: both(car, bus): it is about options of"),
+    ],
+)  # fmt: skip
+def test_joint_shares_that_do_not_exist_are_refused(old: str, new: str, message: str) -> None:
+    text = USES + 'size = 2\nfunctionals = ["both(car, bus)"]'
+    with pytest.raises(SchemeError) as refused:
+        Scheme.from_toml(text.replace(old, new, 1))
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)

@@ -10,7 +10,7 @@ import pytest
 
 import dpcore as dp
 from dpcore import pipeline
-from dpcore.errors import WarehouseError
+from dpcore.errors import SchemeError, WarehouseError
 from dpcore.estimation.weighting.raking import Margins
 from dpcore.populations.registry import respondents_of
 from dpcore.results.checks.table_quality import verdicts
@@ -83,6 +83,34 @@ def test_shares_are_near_their_true_values(tables: dict[str, pd.DataFrame]) -> N
         "mean",
         "cdf(0)",
     }
+
+
+def test_two_options_together_land_with_their_true_value(tmp_path: Path) -> None:
+    """In the north, two thirds of all, 0.5 * 0.3 have both, independent options; in the south nobody takes a bus."""
+    pair = SCHEME.replace('"cdf(0)"]', '"both(bus,car)"]\nsize = 2')
+    scheme = dp.Scheme.from_toml(pair)
+    people = respondents_of(scheme)
+    round_ = pipeline.estimate_all(pipeline.simulate(scheme, people, dp.seeded(1)))
+    tables = round_tables.tables_of(round_, people)
+    file = warehouses.put(tmp_path / "w.duckdb")
+    land(file, landing(a_run("r", "x"), {name: tables[name] for name in ("attributes", "functionals", "truths")}))
+    rows = query(
+        file,
+        """select given, value, estimate, standard_error, low <= value and value <= high as covered, reason
+        from latest_functionals join truths using (run_id, attribute, given)
+        where functional = 'both(bus, car)' and quantity = functional order by given""",
+    )
+    assert rows["given"].tolist() == ["", "region=north", "region=south"]
+    assert rows["value"].to_numpy() == pytest.approx([0.1, 0.15, 0])
+    assert rows["covered"].all()
+    assert rows["reason"].isna().all()
+    assert (np.abs(rows["estimate"] - rows["value"]) < 3 * rows["standard_error"]).all()
+    assert "both(bus, car)" in set(tables["experiments"]["functional"])
+    found = Planner.read(pair, people).plan(Aim("uses", "both(bus, car)"))
+    assert found.error == pytest.approx(rows["standard_error"][0], rel=0.05)
+    assert 0 < found.limit < found.error
+    with pytest.raises(SchemeError, match="'ship' is no option"):
+        Planner.read(pair, people).plan(Aim("uses", "both(bus, ship)"))
 
 
 def test_reports_of_another_distribution_in_a_batch_are_seen(scheme: dp.Scheme) -> None:

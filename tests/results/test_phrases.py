@@ -35,6 +35,7 @@ from dpcore.results.text.phrases import phrase, rank, read, rounded, separated, 
         ("wasserstein(1, uniform)", ("wasserstein(1, uniform)", "USD", 1)),
         ("fisher_information", ("fisher information", "per USD²", 1)),
         ("frequency(self_employed)", ("self employed", "%", 100)),
+        ("both(e_bike, car (own))", ("share of both e bike and car (own)", "%", 100)),
     ],
 )
 def test_functionals_are_said_in_words(functional: str, said: tuple[str, str, float]) -> None:
@@ -44,6 +45,7 @@ def test_functionals_are_said_in_words(functional: str, said: tuple[str, str, fl
 
 def test_every_functional_has_a_unit_or_none_of_its_own() -> None:
     shares_and_nats = {"cdf": "%", "probability": "%", "atom": "%", "entropy": "nats", "kullback_leibler": "nats"}
+    shares_and_nats |= {"both": "%"}
     for kind in KINDS:
         asked = kind.example or kind.name
         unit = phrase(asked, "m").unit
@@ -56,8 +58,8 @@ def test_a_unit_of_several_words_is_raised_as_one() -> None:
 
 
 def test_numbers_stand_in_the_order_people_ask() -> None:
-    names = ["entropy", "cdf(10000)", "cdf(5000)", "quantile(0.5)", "mean"]
-    assert sorted(names, key=rank) == ["mean", "quantile(0.5)", "cdf(5000)", "cdf(10000)", "entropy"]
+    names = ["both(St. Ives, ...)", "entropy", "cdf(10000)", "cdf(5000)", "quantile(0.5)", "mean"]
+    assert sorted(names, key=rank) == ["mean", "quantile(0.5)", "cdf(5000)", "cdf(10000)", "entropy", names[0]]
 
 
 @pytest.mark.parametrize(

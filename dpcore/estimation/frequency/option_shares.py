@@ -21,8 +21,9 @@ from dpcore.estimation.functional_estimate import (
     estimated,
     moved,
     normal_quantile,
+    refused,
 )
-from dpcore.mechanisms.categorical.option_sets import SetSums
+from dpcore.mechanisms.categorical.option_sets import ONE_ITEM, SetSums
 
 SHARES = "shares"  # the estimator of options, in schemes and tables
 
@@ -93,9 +94,7 @@ class SetEstimate(FrequencyEstimate):
         model, counts = self.model, self.square / self.n
         gain = float(model.true_both - model.other_both)
         if gain <= 0:
-            raise NotEstimable(
-                f"{self.attribute}: reports of one item show no two options together; set size = 2 or more"
-            )
+            raise NotEstimable(f"{self.attribute}: {ONE_ITEM}")
         places = [a, b, a], [a, b, b]
         shares, means = counts[places], moments_of(self.square, self.n)[places]
         together = np.array([[means[0], means[2], means[2]], [means[2], means[1], means[2]], [means[2]] * 3])
@@ -122,11 +121,17 @@ class SetEstimate(FrequencyEstimate):
         raise SchemeError(f"{self.attribute}: sets cannot be drawn from the shares of options; draw from its `number`")
 
     def functional(self, functional: Any, confidence: float = 0.95) -> FunctionalEstimate:
-        """Return a functional of the number of options chosen."""
+        """Return a functional of the number of options chosen, or the share of two options, as `both`."""
+        if functional.options:
+            one, other = functional.options
+            try:
+                return self.both(one, other, confidence)
+            except NotEstimable as error:
+                return refused(functional, str(error), confidence)
         return self.number.functional(functional, confidence)
 
     def sensitivity(self, functional: Any) -> Sensitivity | None:
-        """Return how far malicious clients can move a functional of the number chosen; None if it is refused."""
+        """Return how far malicious clients can move a functional of the number chosen; None for others, or if refused."""
         return self.number.sensitivity(functional)
 
     def share_of(self, categories: Sequence[str], confidence: float = 0.95) -> FunctionalEstimate:

@@ -11,6 +11,8 @@ import numpy as np
 
 from dpcore.mechanisms.observation_model import ScoreSums
 
+ONE_ITEM = "reports of one item show no two options together; set size = 2 or more"
+
 
 @dataclass(frozen=True)
 class OptionSets:

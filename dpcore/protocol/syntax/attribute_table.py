@@ -15,6 +15,7 @@ from typing import Any
 
 from dpcore.errors import SchemeError, check_bend, exact
 from dpcore.mechanisms import Mechanism
+from dpcore.mechanisms.categorical.option_sets import ONE_ITEM
 from dpcore.mechanisms.registry import IN_SCHEMES
 from dpcore.protocol.attribute import MISSING, Attribute
 from dpcore.protocol.domain import bins, joint_attribute, option_sets, support_points
@@ -77,7 +78,8 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
         elif kind == "numeric" and entries["missing"] == "category":
             support_points.check_gap(entries["mechanism"])
         if entries.get("functionals") is not None:
-            functionals = read_functionals(entries["functionals"], is_canonical="client" in table)
+            options = entries["categories"] if kind == keys.SET else ()
+            functionals = read_functionals(entries["functionals"], "client" in table, options, entries["mechanism"])
         return Attribute(
             **{key.name: entries[key.name] for key in fields(Attribute) if key.name in entries}
             | {"functionals": functionals}
@@ -207,16 +209,24 @@ def _mechanism(
     return mechanism
 
 
-def read_functionals(names: list[str], is_canonical: bool) -> tuple[str, ...]:
-    """Return the names of functionals; raises SchemeError for an unknown one.
+def read_functionals(
+    names: list[str], is_canonical: bool, options: tuple[str, ...] = (), mechanism: Mechanism | None = None
+) -> tuple[str, ...]:
+    """Return the names of functionals; raises SchemeError for an unknown one, or one about options that a set lacks.
 
     is_canonical: whether the names were checked before, so that clients do not import `dpcore.functionals`.
+    options, mechanism: those of a set.
     """
     if not is_canonical:
         from dpcore.functionals import parse
 
         try:
-            list(map(parse, names))
+            for functional in map(parse, names):
+                reason = functional.refuses_options(options) if functional.options else None
+                if functional.options and mechanism is not None and mechanism.sizes == (1,):
+                    reason = reason or ONE_ITEM
+                if reason is not None:
+                    raise SchemeError(f"{functional}: {reason}")
         except SchemeError as error:
             raise SchemeError(f"functionals: {error}") from None
     return tuple(names)

@@ -148,6 +148,6 @@ def _functional() -> dict[str, Any]:
     """The name of a functional, with its number of arguments."""
     alone = [kind.name for kind in KINDS if not kind.example]
     number = {kind: len(fields(kind)) for kind in KINDS if kind.example}  # type: ignore[arg-type]
-    patterns = [rf"{kind.name}\({','.join(['[^,()]+'] * many)}\)" for kind, many in number.items()]
+    patterns = [rf"{kind.name}\({','.join(['[^,]+'] * many)}\)" for kind, many in number.items()]
     examples = [kind.example for kind in number]
     return {"anyOf": [{"enum": alone}, {"pattern": f"^({'|'.join(patterns)})$", "examples": examples}]}

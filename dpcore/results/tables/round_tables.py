@@ -307,9 +307,9 @@ def _truth_rows(
         for category, value in zip(attribute.categories, category_shares(attribute, probabilities), strict=True):
             yield name, group, f"frequency({category})", None, float(value)
         answered = probabilities[: len(numbers)] / max(probabilities[: len(numbers)].sum(), np.finfo(float).tiny)
-        for text in asked:
-            functional = parse(text)
-            yield name, group, str(functional), None, functional.of_probabilities(answered, numbers)
+        for functional in dict.fromkeys(map(parse, asked)):
+            value = functional.of_probabilities(answered, numbers_of(attribute, functional))
+            yield name, group, str(functional), None, value
 
 
 def _members(scheme: Scheme, population: Any, group: Group) -> Any:
@@ -337,8 +337,7 @@ def _numeric_truths(
         x = estimate.to_frame(POINTS)["x"].to_numpy()
         for point, value in zip(x, truth.pdf(x), strict=True):
             yield name, group, "density", float(point), float(value)
-    for text in asked:
-        functional = parse(text)
+    for functional in dict.fromkeys(map(parse, asked)):
         with suppress(
             SchemeError
         ):  # functionals that a discrete distribution, or one without derivatives, does not have

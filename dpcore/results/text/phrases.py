@@ -253,8 +253,8 @@ def phrase(functional: str, unit: str, attribute: str = "") -> Phrase:
         values = {field.name: getattr(parsed, field.name) for field in fields(parsed)}  # type: ignore[arg-type]
         is_place = unit in dates.EXAMPLES and "{unit}" in parsed.phrase  # an argument that is a date
         shown = partial(dates.date_text, unit=unit) if is_place else separated
-        numbers = {name: shown(value) for name, value in values.items() if not isinstance(value, str)}
-        text = parsed.phrase.format(**numbers, unit=dates.SUFFIXES.get(unit, unit)).strip()
+        arguments = {name: title_of(attribute, v) if isinstance(v, str) else shown(v) for name, v in values.items()}
+        text = parsed.phrase.format(**arguments, unit=dates.SUFFIXES.get(unit, unit)).strip()
     if isinstance(measure, str):
         return Phrase(text, measure, 100 if measure == "%" else 1)
     if unit in dates.EXAMPLES and not (measure == 1 and functional.startswith(_PLACES)):
@@ -289,7 +289,9 @@ def rank(functional: str) -> tuple[int, str, list[float]]:
     if is_share(functional):
         return (-1, "", [])  # proportions keep their order
     name, _, inside = functional.partition("(")
-    arguments = [float(number) for number in re.findall(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?", inside)]
+    arguments = [
+        float(number) for number in re.findall(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", inside)
+    ]
     return (NAMES.index(name) if name in NAMES else len(NAMES), name, arguments)
 
 

@@ -33,7 +33,7 @@ def limit(attribute: Any, quantity: str, people: Any, budget: Budget, reports: i
         functional = parse(quantity)
         if not functional.is_linear:
             return None
-        values = functional.expand_probabilities(law, numbers_of(attribute))[1]
+        values = functional.expand_probabilities(law, numbers_of(attribute, functional))[1]
     return math.sqrt(least_variance(values, law, ratio) / reports)
 
 

@@ -275,6 +275,7 @@ class Planner:
                 f"attributes.{aim.attribute}: its integers are fixed by a client table; plan with the original scheme"
             )
         table["epsilon"] = budget.text
+        table.pop("functionals", None)  # only the aim is planned
         document = {"name": self._scheme.name, "clients": planned, "attributes": {aim.attribute: table}}
         return _parsed(document), self._reports(clients)
 
@@ -302,6 +303,8 @@ class Planner:
                 raise SchemeError(f"{aim.attribute}: its categories have no numeric values; use frequency(CATEGORY)")
             bounds = float(attribute.lower), float(attribute.upper)
             reason = functional.refuses(*bounds) if attribute.has_density else functional.refuses_probabilities()
+            if attribute.at_most is not None:
+                reason = functional.refuses_options(attribute.categories)
             if reason is not None:
                 raise SchemeError(f"{aim.quantity!r} of {aim.attribute}: {reason}")
 

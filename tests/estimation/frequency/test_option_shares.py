@@ -119,6 +119,16 @@ def test_reports_of_one_item_show_no_two_options_together() -> None:
     (estimate,) = _estimates(_scheme(size=1), 1, seed=1)
     with pytest.raises(NotEstimable, match="set size = 2"):
         estimate.both("car", "bus")
+    found = estimate.functional(parse("both(car, bus)"))
+    assert found.is_refused
+    assert "set size = 2" in str(found.reason)
+
+
+def test_a_named_joint_share_is_that_of_python() -> None:
+    (estimate,) = _estimates(_scheme(), 1, seed=1)
+    assert estimate.functional(parse("both(car, bus)"), 0.9) == estimate.both("car", "bus", 0.9)
+    assert estimate.sensitivity(parse("both(car, bus)")) is None
+    assert estimate.number.functional(parse("both(car, bus)")).is_refused
 
 
 def test_few_reports_have_wide_intervals_within_bounds() -> None:
