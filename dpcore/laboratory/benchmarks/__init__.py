@@ -18,6 +18,7 @@ Modules:
     reproduce: the documents' tables and figures: measured where the warehouse lacks them, drawn
     speed: the study of speed: clients, reports and rounds a second
     study: what a study is: what it can be asked, its pieces of work, its rows, its table
+    texts: the study of open answers: frequent texts that nobody has listed
 """
 
 STUDIES = {  # name of the module and of the command -> what the command does, which its help begins with
@@ -27,6 +28,7 @@ STUDIES = {  # name of the module and of the command -> what the command does, w
     "options": "Measure shares where a respondent may choose several options, beside published constructions, and coverage.",
     "points": "Measure discrete distributions, such as counts and incomes, against the best peer, and coverage of intervals.",
     "rectangles": "Measure shares of two numbers' ranges together, of ours and of peers that ask for both.",
+    "texts": "Measure which frequent texts are found that nobody has listed, beside three papers, and false discoveries.",
     "poisoning": "Measure the gains of malicious clients against theory and stated bounds, and how often checks detect them.",
     "rates": "Measure how errors fall as n epsilon^2 grows, from 1e6 to 1e10, and draw them against the theory.",
     "speed": "Measure clients and reports a second beside the machine's own draws and counts, and peers; rounds, memory.",

@@ -1,0 +1,88 @@
+"""The study of open answers: frequent texts that nobody has listed, beside three papers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from dpcore.laboratory.benchmarks.option import option
+from dpcore.laboratory.benchmarks.study import Study
+from dpcore.laboratory.studies import runner, texts
+from dpcore.laboratory.studies.aims.verdict import Verdict
+from dpcore.laboratory.studies.peers.heavy_hitters import PEERS
+from dpcore.laboratory.studies.runner import Cell
+
+_PAPERS = ("pem", "sfp", "tree_hist")
+_METHODS = (texts.OURS, *PEERS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Texts(Study):
+    """Open answers: recall of the 20 most frequent texts, false discoveries, and coverage of simultaneous intervals.
+
+    Example: ldpflow benchmark texts --exponents 1.3 --lengths 8 --epsilons 4 --repetitions 4
+    """
+
+    name = "texts"
+    title = "Share of the 20 most frequent of 100,000 texts that are found"
+    table: ClassVar = {
+        "texts": "{target}",
+        "clients": "{clients:,}",
+        "epsilon": "{epsilon:g}",
+        **{method.replace("_", " "): f"{{{method}:.1%}}" for method in _METHODS},
+        "false discoveries": "{false:.1%}",
+        "all covered": "{covered:.1%}",
+        "rounds": "{rounds:,}",
+    }
+    edition = 1
+    stands = "metric = 'recall'"
+    grows = True
+    measure = staticmethod(texts.measure)
+
+    exponents: tuple[float, ...] = option((1.1, 1.3, 1.5), "Exponents of Zipf's shares.", least=0.5, most=3)
+    lengths: tuple[int, ...] = option((8, 16), "Letters of the longest text.", least=4, most=16)
+    counts: tuple[int, ...] = option((100_000, 1_000_000), "Clients.", flag="--clients", least=10_000, most=10**8)
+    epsilons: tuple[float, ...] = option((1.0, 2.0, 4.0), "Epsilons.", least=0.1, most=8)
+    repetitions: int = option(14, "Repetitions a cell; more can be added later.", least=2, most=1_000_000)
+
+    def pending(self, measured: pd.DataFrame) -> list[tuple[Any, ...]]:
+        cells = [
+            Cell(texts.target(exponent, length), clients, epsilon)
+            for exponent, length, clients, epsilon in product(self.exponents, self.lengths, self.counts, self.epsilons)
+        ]
+        asked = [(method, cell) for cell in cells for method in _METHODS]
+        return list(runner.left(asked, self.repetitions, texts.CHUNK, measured))
+
+    def shown(self, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
+        """Yield a population, number of clients and epsilon each."""
+        for (target, clients, epsilon), cell in rows.groupby(["target", "clients", "epsilon"], sort=False):
+            sums = cell.groupby(["method", "metric"])[["value", "repetitions"]].sum().to_dict("index")
+            line: dict[str, Any] = {"target": target, "clients": clients, "epsilon": epsilon}
+            line |= {"reported": 0.0, "false": None, "covered": None}
+            recall = {method: sums.get((method, "recall")) for method in _METHODS}
+            line |= {method: one and one["value"] / one["repetitions"] for method, one in recall.items()}
+            line["rounds"] = min(one["repetitions"] for one in recall.values() if one)
+            if recall[texts.OURS]:
+                reported, false, covered = (sums[texts.OURS, name] for name in ("reported", "false", "covered"))
+                line |= {"reported": reported["value"], "false": false["value"] / max(reported["value"], 1.0)}
+                line["covered"] = covered["value"] / covered["repetitions"]
+            yield line
+
+    def verdicts(self, rows: pd.DataFrame) -> list[Verdict]:
+        lines = [line for line in self.shown(rows) if line["false"] is not None] if len(rows) else []
+        papers = [max(line[name] for name in _PAPERS) for line in lines if None not in map(line.get, _PAPERS)]
+        ratios = [line[texts.OURS] / paper for line, paper in zip(lines, papers, strict=False) if paper > 0]
+        reported = sum(line["reported"] for line in lines)
+        rounds = sum(line["rounds"] for line in lines)
+        false = sum(line["false"] * line["reported"] for line in lines) / reported if reported else None
+        covered = sum(line["covered"] * line["rounds"] for line in lines) / rounds if rounds else None
+        return [
+            Verdict("recall to the best paper's, the smallest ratio", min(ratios, default=None), 1.0, True),
+            Verdict("and on average", sum(ratios) / len(ratios) if ratios else None, 1.15, True),
+            Verdict("reported texts that nobody has", false, 0.05),
+            Verdict("rounds whose intervals all cover", covered, 0.93, True),
+        ]

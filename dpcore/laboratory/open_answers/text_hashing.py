@@ -1,0 +1,156 @@
+"""Text hashing: a public hash of a prefix of the text, or of the whole text, reported by optimized local hashing.
+
+Clients are divided at random into rows.  A row has a length and a public hash function, which maps prefixes of this length to
+buckets.  Rows of increasing lengths identify frequent texts, as in PEM [Wang2021]; rows of whole texts, which the search does
+not read, estimate their shares.  Statistics are sums, one table of buckets for each row, so the cost of a search does not
+depend on the number of reports.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from math import log
+from typing import Self
+
+import numpy as np
+
+from dpcore._random import Source
+from dpcore.errors import SchemeError, check_whole
+from dpcore.mechanisms import Reports
+from dpcore.mechanisms.base import Certificate
+from dpcore.mechanisms.categorical.local_hashing import LocalHashing
+from dpcore.privacy.budget import Budget
+
+PRIME = (1 << 31) - 1  # the modulus of hash functions; products of two residues fit 62 bits
+BUCKETS = 1024  # of one row: two texts share a bucket in one row of 1,024
+ROWS = 64
+ESTIMATION_ROWS = 16  # whole texts, a quarter of the clients; see `decisions/laboratory.md`
+KEPT = 1000  # prefixes that a search extends
+CANDIDATES = 1 << 20  # extensions that a search compares at once
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The rows of one length.  length: symbols of a prefix.  first: number of the first row.  bases: of the hash functions."""
+
+    length: int
+    first: int
+    bases: tuple[int, ...]
+
+    @property
+    def rows(self) -> slice:
+        """Its rows in tables of all rows."""
+        return slice(self.first, self.first + len(self.bases))
+
+
+@dataclass(frozen=True)
+class TextHashing:
+    """Report [row; a, b, v]: the row is public, and [a, b, v] is local hashing of the text's bucket in that row.
+
+    symbols: s, of the alphabet, 1..255; texts are rows of 0..s, 0 after the last symbol.  length: of the longest text.
+    stages: of the search, lengths increasing.  estimation: the stage of whole texts for estimates.
+    oracle: local hashing of the buckets of one row.
+
+    Privacy.  Claim: Pr(row, a, b, v | x) <= e^epsilon Pr(row, a, b, v | x') for all texts x, x' and all reports.
+        1. The row is uniform and drawn without looking at the text: it has the same probability for x and x'.
+        2. Given the row, the report depends on the text through its bucket only, a public function of the text.
+        3. The oracle's report has a ratio of at most E for any two of its inputs, so for any two buckets.
+        4. Its constructor refuses E above e^epsilon.
+        5. Every text is padded to one length and every report has a row and three integers: no length depends on the text.
+    """
+
+    symbols: int
+    length: int
+    stages: tuple[Stage, ...]
+    estimation: Stage
+    oracle: LocalHashing
+
+    @classmethod
+    def design(cls, budget: Budget, *, symbols: int, length: int, buckets: int = BUCKETS) -> Self:
+        """Return the mechanism that keeps `budget`; raises SchemeError for an alphabet or a length out of range.
+
+        The first stage is the longest whose prefixes are all compared at once; a further one adds as many symbols as all
+        extensions of KEPT prefixes allow.  Rows are in proportion to added symbols, since each symbol takes the same evidence.
+        """
+        check_whole(1, 255, symbols=symbols)
+        check_whole(1, 24, length=length)
+        first, step = (max(1, int(log(most) / log(symbols + 1))) for most in (CANDIDATES, CANDIDATES / KEPT))
+        lengths = [*range(min(first, length), length, step), length]
+        ends = [round((ROWS - ESTIMATION_ROWS) * end / length) for end in (0, *lengths)]
+        stages = tuple(
+            Stage(end, start, _bases(start, stop))
+            for end, start, stop in zip(lengths, ends[:-1], ends[1:], strict=True)
+        )
+        estimation = Stage(length, ends[-1], _bases(ends[-1], ROWS))
+        return cls(symbols, length, stages, estimation, LocalHashing.design(budget, categories=buckets))
+
+    @property
+    def budget(self) -> Budget:
+        """The epsilon of one report."""
+        return self.oracle.budget
+
+    def certificate(self) -> Certificate:
+        """Return the certified loss: that of the oracle, whatever the row."""
+        return self.oracle.certificate()
+
+    def buckets(self, texts: np.ndarray, row: int) -> np.ndarray:
+        """Return the buckets of texts in a row, (n,), int64; texts: (n, length) symbols."""
+        stage = next(one for one in (*self.stages, self.estimation) if row < one.rows.stop)
+        return self.bucket_of(hashed(texts[:, : stage.length], stage.bases[row - stage.first]))
+
+    def bucket_of(self, residues: np.ndarray) -> np.ndarray:
+        """Return the buckets of hash values 0..PRIME - 1, of their shape."""
+        return residues * self.oracle.categories // PRIME
+
+    def privatize(self, texts: np.ndarray, random: Source) -> Reports:
+        """Return one report per client, with its row as the level; texts: (n, length) symbols."""
+        texts = np.asarray(texts)
+        if texts.ndim != 2 or texts.shape[1] != self.length or (texts.size and texts.max() > self.symbols):
+            raise SchemeError(f"texts must be rows of {self.length} symbols of 0..{self.symbols}")
+        rows = random.residues(ROWS, len(texts)).astype(np.uint8)
+        cells = np.zeros(len(texts), dtype=np.int64)
+        for row in range(ROWS):
+            cells[rows == row] = self.buckets(texts[rows == row], row)
+        return Reports(rows, self.oracle.privatize(cells, random).values)
+
+    def statistics(self, reports: Reports) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many reports support each bucket of each row, (ROWS, buckets), and the reports of each row, (ROWS,)."""
+        rows = reports.level.astype(np.int64)
+        own = Reports(np.zeros(len(rows), dtype=np.uint8), reports.values)
+        return self.oracle.statistics_by(own, rows, ROWS), np.bincount(rows, minlength=ROWS)
+
+    def simulate(
+        self, texts: np.ndarray, shares: np.ndarray, clients: int, random: Source
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return `statistics` of clients whose texts have these shares, from their exact distribution.
+
+        texts: (N, length) symbols.  shares: (N,), of sum one.
+        """
+        generator = random.generator()
+        sizes = generator.multinomial(clients, np.full(ROWS, 1 / ROWS))
+        counted = (
+            np.bincount(self.buckets(texts, row), generator.multinomial(size, shares), self.oracle.categories)
+            for row, size in enumerate(sizes.tolist())
+        )
+        tables = [
+            self.oracle.simulate(counts.astype(np.int64), random.spawn(row)) for row, counts in enumerate(counted)
+        ]
+        return np.array(tables), sizes
+
+
+def hashed(texts: np.ndarray, base: int) -> np.ndarray:
+    """Return the polynomials sum_i (x_i + 1) base^(n - i + 1) mod PRIME of rows x of n symbols, by Horner's rule.
+
+    Two different rows have the same value for at most n of all bases [CarterWegman1979].
+    """
+    value = np.zeros(len(texts), dtype=np.int64)
+    for column in texts.T:
+        value = (value + column + 1) * base % PRIME
+    return value
+
+
+def _bases(start: int, stop: int) -> tuple[int, ...]:
+    """The bases of some rows, 2..PRIME - 1: public, and the same for everybody."""
+    digests = (hashlib.sha256(f"ldpflow text row {row}".encode()).digest() for row in range(start, stop))
+    return tuple(2 + int.from_bytes(digest[:8], "big") % (PRIME - 2) for digest in digests)

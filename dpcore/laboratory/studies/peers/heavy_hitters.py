@@ -1,0 +1,136 @@
+"""Frequent texts as three papers find them: PEM, SFP and TreeHist, with optimized local hashing as the oracle of all.
+
+Reports are not drawn: a candidate's support count is, from its exact distribution.  Candidates that no client has are drawn
+without names, since only their number of large counts matters.  Each returns K texts, as the papers do, without a test.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+K = 20  # texts asked for, and prefixes or fragments that each step keeps
+_COMPARED = 1 << 20  # candidates of one step of PEM, the bound of [Wang2021]
+_FRAGMENT = 2  # symbols of a fragment [Apple2017] [BassilyNissim2017]
+_HASHES = 256  # values of the hash that joins fragments [Apple2017]
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Optimized local hashing at epsilon: the true value is supported with probability `true`, any other with `other`."""
+
+    epsilon: float
+
+    @property
+    def other(self) -> float:
+        return 1 / round(math.exp(self.epsilon) + 1)
+
+    @property
+    def true(self) -> float:
+        return math.exp(self.epsilon) / (math.exp(self.epsilon) + 1 / self.other - 1)
+
+    def counts(self, having: np.ndarray, clients: int, generator: np.random.Generator) -> np.ndarray:
+        """Return support counts of values that so many of the clients have, of their shape."""
+        return np.asarray(
+            generator.binomial(having, self.true) + generator.binomial(clients - having, self.other), dtype=np.int64
+        )
+
+
+def pem(texts: np.ndarray, shares: np.ndarray, clients: int, epsilon: float, random: np.random.Generator) -> np.ndarray:
+    """Return the texts found by the prefix extending method on bytes: each symbol is eight bits [Wang2021]."""
+    return _extended(_bits(texts, 8), shares, clients, epsilon, random)
+
+
+def pem_symbols(
+    texts: np.ndarray, shares: np.ndarray, clients: int, epsilon: float, random: np.random.Generator
+) -> np.ndarray:
+    """Return the texts found by the same method where it knows the alphabet, so that a symbol has as few bits as it needs."""
+    return _extended(_bits(texts, int(texts.max()).bit_length()), shares, clients, epsilon, random)
+
+
+def tree_hist(
+    texts: np.ndarray, shares: np.ndarray, clients: int, epsilon: float, random: np.random.Generator
+) -> np.ndarray:
+    """Return the texts found by a prefix tree of fragments, half of epsilon for a prefix and half for the text."""
+    oracle, steps = Oracle(epsilon / 2), texts.shape[1] // _FRAGMENT
+    extensions = (int(texts.max()) + 1) ** _FRAGMENT
+    kept = np.arange(len(texts))
+    for step in range(1, steps + 1):
+        kept = _kept(texts[:, : step * _FRAGMENT], kept, shares, clients // steps, oracle, K * extensions, random)
+    return _largest(kept, shares, clients, oracle, random)
+
+
+def sfp(texts: np.ndarray, shares: np.ndarray, clients: int, epsilon: float, random: np.random.Generator) -> np.ndarray:
+    """Return the texts found by joining fragments with the same hash, half of epsilon for a fragment and half for the text."""
+    oracle, positions = Oracle(epsilon / 2), texts.shape[1] // _FRAGMENT
+    hashes = random.integers(0, _HASHES, len(texts))
+    possible = (int(texts.max()) + 1) ** _FRAGMENT * _HASHES
+    kept = np.arange(len(texts))
+    for position in range(positions):
+        fragment = texts[:, position * _FRAGMENT : (position + 1) * _FRAGMENT]
+        named = np.column_stack([hashes, fragment])
+        frequent = _kept(named, np.arange(len(texts)), shares, clients // positions, oracle, possible, random)
+        kept = np.intersect1d(kept, frequent)
+    return _largest(kept, shares, clients, oracle, random)
+
+
+Peer = Callable[[np.ndarray, np.ndarray, int, float, np.random.Generator], np.ndarray]
+PEERS: Mapping[str, Peer] = MappingProxyType(
+    {"pem": pem, "sfp": sfp, "tree_hist": tree_hist, "pem_symbols": pem_symbols}
+)
+
+
+def _bits(texts: np.ndarray, width: int) -> np.ndarray:
+    """The texts as bits, (N, symbols times width)."""
+    return ((texts[:, :, None] >> np.arange(width)[::-1]) & 1).reshape(len(texts), -1).astype(np.uint8)
+
+
+def _extended(
+    bits: np.ndarray, shares: np.ndarray, clients: int, epsilon: float, random: np.random.Generator
+) -> np.ndarray:
+    """The texts that prefixes of growing numbers of bits lead to; each group of clients reports one of them."""
+    begin = math.ceil(math.log2(K))
+    step = int(math.log2(_COMPARED / K))
+    groups = math.ceil((bits.shape[1] - begin) / step)
+    kept, before, most = np.arange(len(bits)), begin, 1 << begin
+    for group in range(1, groups + 1):
+        end = min(bits.shape[1], begin + group * step)
+        named = np.packbits(bits[:, :end], axis=1)
+        kept = _kept(named, kept, shares, clients // groups, Oracle(epsilon), most << (end - before), random)
+        before, most = end, K
+    return kept
+
+
+def _kept(
+    named: np.ndarray,
+    texts: np.ndarray,
+    shares: np.ndarray,
+    clients: int,
+    oracle: Oracle,
+    candidates: int,
+    random: np.random.Generator,
+) -> np.ndarray:
+    """The numbers of the texts with one of the K largest support counts among all candidates.
+
+    named: (N, any) integers, equal for texts that are one candidate.  texts: the numbers of those still possible.
+    """
+    names = np.ascontiguousarray(named).view(np.dtype((np.void, named.dtype.itemsize * named.shape[1]))).ravel()
+    _, place = np.unique(names, return_inverse=True)
+    having = np.bincount(place, random.multinomial(clients, shares)).astype(np.int64)
+    present = np.unique(place[texts])
+    counts = oracle.counts(having[present], clients, random)
+    nameless = random.binomial(clients, oracle.other, max(candidates - len(present), 0))
+    least = np.sort(np.concatenate([counts, nameless]))[-K]
+    return texts[np.isin(place[texts], present[counts >= least])]
+
+
+def _largest(
+    texts: np.ndarray, shares: np.ndarray, clients: int, oracle: Oracle, random: np.random.Generator
+) -> np.ndarray:
+    """The K texts with the largest support counts of whole texts."""
+    counts = oracle.counts(random.multinomial(clients, shares)[texts], clients, random)
+    return texts[np.argsort(-counts, kind="stable")[:K]]

@@ -1,0 +1,78 @@
+"""The study of open answers: which of the most frequent texts are found, by ours and by three papers.
+
+Texts are random letters, of a length that is uniform from three to the longest; their shares are Zipf's.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+
+from dpcore._random import seeded
+from dpcore.laboratory.open_answers.heavy_hitters import frequent_texts
+from dpcore.laboratory.open_answers.text_hashing import TextHashing
+from dpcore.laboratory.open_answers.texts import END
+from dpcore.laboratory.studies import runner
+from dpcore.laboratory.studies.peers.heavy_hitters import PEERS, K
+from dpcore.laboratory.studies.runner import Cell, seed
+from dpcore.privacy.budget import Budget
+
+OURS = "text_hashing"
+CHUNK = 2
+TEXTS = 100_000
+LETTERS = 26
+_SHORTEST = 3
+
+
+def target(exponent: float, length: int) -> str:
+    """Return the name of a population."""
+    return f"Zipf {exponent:g}, at most {length} letters"
+
+
+def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
+    """Return sums over a chunk's rounds: the share of the K most frequent texts that are found, and of ours also how many
+    texts are reported, how many of these nobody has, and whether all intervals cover the true shares.
+    """
+    words = cell.target.replace(",", "").split()
+    texts, shares = population(float(words[1]), int(words[-2]))
+    repetitions = range(chunk * CHUNK, upto)
+    sums: dict[str, float] = {}
+    for repetition in repetitions:
+        random = seeded(seed(cell, method, repetition))
+        if method == OURS:
+            measured = _round(texts, shares, cell, random)
+        else:
+            found = PEERS[method](texts, shares, cell.clients, cell.epsilon, random.generator())
+            measured = {"recall": float(np.count_nonzero(found < K)) / K}
+        for name, value in measured.items():
+            sums[name] = sums.get(name, 0.0) + value
+    return runner.rows(method, cell, chunk, len(repetitions), sums)
+
+
+def _round(texts: np.ndarray, shares: np.ndarray, cell: Cell, random: object) -> dict[str, float]:
+    budget = Budget.parse(repr(cell.epsilon))
+    mechanism = TextHashing.design(budget, symbols=LETTERS, length=texts.shape[1])
+    tables, clients = mechanism.simulate(texts, shares, cell.clients, random)  # type: ignore[arg-type]
+    found = frequent_texts(mechanism, tables, clients)
+    places = {text.tobytes(): place for place, text in enumerate(texts)}
+    place = np.array([places.get(text.tobytes(), len(texts)) for text in found.texts])
+    truth = np.append(shares, 0.0)[place]
+    return {
+        "recall": float(np.count_nonzero(found.is_reported & (place < K))) / K,
+        "reported": float(np.count_nonzero(found.is_reported)),
+        "false": float(np.count_nonzero(found.is_reported & (place == len(texts)))),
+        "covered": float(((found.low <= truth) & (truth <= found.high)).all()),
+    }
+
+
+@lru_cache(maxsize=2)
+def population(exponent: float, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return TEXTS different texts at most, (N, length) symbols, the most frequent first, and their shares, (N,)."""
+    generator = seeded((length,)).generator()
+    texts = generator.integers(1, LETTERS + 1, (TEXTS, length))
+    texts[np.arange(length) >= generator.integers(_SHORTEST, length + 1, TEXTS)[:, None]] = END
+    texts = generator.permutation(np.unique(texts, axis=0))
+    shares = np.arange(1, len(texts) + 1, dtype=np.float64) ** -exponent
+    return texts, shares / shares.sum()
