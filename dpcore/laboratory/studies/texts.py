@@ -5,6 +5,8 @@ Texts are random letters, of a length that is uniform from three to the longest;
 
 from __future__ import annotations
 
+import resource
+import time
 from functools import lru_cache
 
 import numpy as np
@@ -19,7 +21,7 @@ from dpcore.laboratory.studies.peers.heavy_hitters import PEERS, K
 from dpcore.laboratory.studies.runner import Cell, seed
 from dpcore.privacy.budget import Budget
 
-OURS = "text_hashing"
+OURS, DECODING = "text_hashing", "decoding"
 CHUNK = 2
 TEXTS = 100_000
 LETTERS = 26
@@ -34,7 +36,11 @@ def target(exponent: float, length: int) -> str:
 def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
     """Return sums over a chunk's rounds: the share of the K most frequent texts that are found, and of ours also how many
     texts are reported, how many of these nobody has, and whether all intervals cover the true shares.
+
+    Of the method DECODING: see `_decoding`.
     """
+    if method == DECODING:
+        return _decoding(cell)
     words = cell.target.replace(",", "").split()
     texts, shares = population(float(words[1]), int(words[-2]))
     repetitions = range(chunk * CHUNK, upto)
@@ -49,6 +55,21 @@ def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
         for name, value in measured.items():
             sums[name] = sums.get(name, 0.0) + value
     return runner.rows(method, cell, chunk, len(repetitions), sums)
+
+
+def _decoding(cell: Cell) -> pd.DataFrame:
+    """The CPU seconds from one round's reports to its frequent texts, and the peak memory of the process in MiB."""
+    words = cell.target.replace(",", "").split()
+    texts, shares = population(float(words[1]), int(words[-2]))
+    mechanism = TextHashing.design(Budget.parse(repr(cell.epsilon)), symbols=LETTERS, length=texts.shape[1])
+    random = seeded(seed(cell, DECODING, 0))
+    drawn = random.generator().choice(len(texts), cell.clients, p=shares)
+    reports = mechanism.privatize(texts[drawn], random)
+    begun = time.process_time()
+    frequent_texts(mechanism, *mechanism.statistics(reports))
+    seconds = time.process_time() - begun
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return runner.rows(DECODING, cell, 0, 1, {"seconds": seconds, "memory": memory})
 
 
 def _round(texts: np.ndarray, shares: np.ndarray, cell: Cell, random: object) -> dict[str, float]:
