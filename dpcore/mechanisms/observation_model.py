@@ -104,7 +104,7 @@ class ScoreSums:
         scale = float(self.contrast) ** 2  # n variance(f) = constant + linear f - f^2
         constant = float(self.other_square - self.other_mean**2) / scale
         linear = float(self.true_square - self.other_square - 2 * self.other_mean * self.contrast) / scale
-        return _wilson(np.asarray(raw, dtype=np.float64), np.asarray(z * z / n), constant, linear)
+        return wilson(np.asarray(raw, dtype=np.float64), np.asarray(z * z / n), constant, linear)
 
     def union_interval(self, raw: float, n: int, z: float, share: float) -> tuple[float, float]:
         """Return the ends of `score_interval` of a union; share: how many of all categories it has, 0 < share < 1.
@@ -114,7 +114,7 @@ class ScoreSums:
         none, everyone = self.own_variances
         gain = everyone - none
         constant = none * self.categories * share * (1 - share) + (gain - 1) * share**2
-        low, high = _wilson(np.array(raw), np.array(z * z / n), constant, gain + 2 * share * (1 - gain))
+        low, high = wilson(np.array(raw), np.array(z * z / n), constant, gain + 2 * share * (1 - gain))
         return float(low), float(high)
 
     def response(self) -> np.ndarray:
@@ -129,8 +129,8 @@ class ScoreSums:
         return matrix
 
 
-def _wilson(raw: np.ndarray, narrow: np.ndarray, constant: float, linear: float) -> tuple[np.ndarray, np.ndarray]:
-    """The ends of the f with (raw - f)^2 <= narrow (constant + linear f - f^2)."""
+def wilson(raw: np.ndarray, narrow: np.ndarray, constant: float, linear: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of the f with (raw - f)^2 <= narrow (constant + linear f - f^2) [Wilson1927]."""
     leading, half = 1 + narrow, raw + narrow * linear / 2
     root = np.sqrt(np.maximum(half**2 - leading * (raw**2 - narrow * constant), 0.0))
     return (half - root) / leading, (half + root) / leading

@@ -14,12 +14,16 @@ from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.consistency import project_simplex
 from dpcore.estimation.diagnostics.evidence import Sensitivity
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate, Spread
-from dpcore.estimation.frequency.proportion_intervals import NormalIntervals, ScoreIntervals, within_bounds
+from dpcore.estimation.frequency.proportion_intervals import (
+    NormalIntervals,
+    QuadraticIntervals,
+    ScoreIntervals,
+    within_bounds,
+)
 from dpcore.estimation.functional_estimate import (
     FunctionalEstimate,
     check_confidence,
     estimated,
-    moved,
     normal_quantile,
     refused,
 )
@@ -84,28 +88,32 @@ class SetEstimate(FrequencyEstimate):
     def both(self, one: str, other: str, confidence: float = 0.95) -> FunctionalEstimate:
         """Return the share of respondents who chose two options, with its interval within [0, 1].
 
-        A report has both with probability other_both + (true_both - other_both) (g_a + g_b - g_ab) (`SetSums`).
+        A report has both with probability other_both + (true_both - other_both) (g_a + g_b - g_ab) (`SetSums`).  The interval
+        inverts a score test: the variance is that of the share in question [Wilson1927].
         Raises SchemeError for an unknown option or the same one, NotEstimable if reports have one item each.
         """
         check_confidence(confidence)
         a, b = self._position(one), self._position(other)
         if a == b:
             raise SchemeError(f"both takes two different options of {self.attribute}, got {one!r} twice")
-        model, counts = self.model, self.square / self.n
+        model = self.model
         gain = float(model.true_both - model.other_both)
         if gain <= 0:
             raise NotEstimable(f"{self.attribute}: {ONE_ITEM}")
-        places = [a, b, a], [a, b, b]
-        shares, means = counts[places], moments_of(self.square, self.n)[places]
-        together = np.array([[means[0], means[2], means[2]], [means[2], means[1], means[2]], [means[2]] * 3])
-        contrast = float(model.of_one.contrast)
-        weights = np.array([1 / contrast, 1 / contrast, -1 / gain])
-        start = np.array([model.other_mean, model.other_mean, model.other_both], dtype=np.float64)
-        raw = float(weights @ (shares - start))
-        error = float(np.sqrt(weights @ (together - np.outer(means, means)) @ weights / self.n))
-        value, half = float(np.clip(raw, 0.0, 1.0)), normal_quantile(confidence) * error
-        low, high = np.clip(moved(value, raw - half, raw + half, 0.0, 1.0), 0.0, 1.0)
-        return estimated(f"both({one}, {other})", (value, error, low, high), confidence, value, "smooth")
+        start, contrast = float(model.other_both), float(model.of_one.contrast)
+        shares = self.values[[a, b]]
+        either, means = float(shares.sum()), float(model.of_one.means(shares).sum())
+        raw = np.array([self.raw[a] + self.raw[b] - (self.square[a, b] / self.n - start) / gain])
+        one_report = (
+            2 / contrast**2 - 4 / (contrast * gain) + 1 / gain**2
+        )  # square of a report with both, less two with one
+        constant = means / contrast**2 + one_report * (start + gain * either)
+        shift = 2 * float(model.other_mean) / contrast - start / gain
+        intervals = QuadraticIntervals(raw, constant - shift**2, -one_report * gain - 2 * shift, self.n)
+        value = np.clip(raw, 0.0, 1.0)
+        low, high = within_bounds(intervals, raw, normal_quantile(confidence))
+        interval = float(value[0]), float(np.sqrt(intervals.variance(value)[0])), float(low[0]), float(high[0])
+        return estimated(f"both({one}, {other})", interval, confidence, interval[0], "smooth")
 
     @property
     def effective_n(self) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpcore.estimation import constants
 from dpcore.estimation.functional_estimate import normal_quantile
-from dpcore.mechanisms.observation_model import ScoreSums
+from dpcore.mechanisms.observation_model import ScoreSums, wilson
 
 
 class Intervals(Protocol):
@@ -88,6 +88,28 @@ class ScoreIntervals:
         )
         below, above = (np.clip((end - start) / contrast, 0.0, 1.0) for end in (least, most))
         return np.minimum(low, below), np.maximum(high, above)
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticIntervals:
+    """Intervals that invert a score test whose variance is (constant + linear f - f^2) / n; raw: (k,)."""
+
+    raw: np.ndarray
+    constant: float
+    linear: float
+    n: int
+
+    def variance(self, frequencies: np.ndarray) -> np.ndarray:
+        return np.asarray(self.constant + frequencies * (self.linear - frequencies)) / self.n
+
+    def __call__(self, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return wilson(self.raw, np.asarray(deviations) ** 2 / self.n, self.constant, self.linear)
+
+    def deviations(self, frequencies: np.ndarray) -> np.ndarray:
+        return np.asarray(np.abs(self.raw - frequencies) / np.sqrt(self.variance(frequencies)))
+
+    def simultaneous(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+        return within_bounds(self, self.raw, normal_quantile(confidence ** (1 / len(self.raw))))
 
 
 def within_bounds(intervals: Intervals, raw: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
