@@ -12,8 +12,9 @@ import pytest
 
 from dpcore._random import seeded
 from dpcore.errors import InvalidRecord, NotEstimable, SchemeError
+from dpcore.laboratory.open_answers import heavy_hitters
 from dpcore.laboratory.open_answers.candidates import Extensions
-from dpcore.laboratory.open_answers.heavy_hitters import FrequentTexts, frequent_texts, visible_share
+from dpcore.laboratory.open_answers.heavy_hitters import FrequentTexts, _regression, frequent_texts, visible_share
 from dpcore.laboratory.open_answers.text_hashing import ROWS, TextHashing, hashed
 from dpcore.laboratory.open_answers.texts import normalized, symbols_of, texts_of
 from dpcore.laboratory.studies.peers.heavy_hitters import PEERS, K
@@ -176,6 +177,48 @@ def test_a_text_of_the_visible_share_is_found_in_about_four_of_five_rounds() -> 
     assert 0.6 < np.mean(reported) < 0.98
 
 
+def test_several_stages_find_texts_with_one_long_prefix() -> None:
+    one = mechanism(3, 20)
+    assert len(one.stages) > 2
+    texts = np.concatenate([np.full((200, 10), 2), seeded(4).generator().integers(1, 4, (200, 10))], axis=1)
+    shares = np.arange(1, len(texts) + 1) ** -1.3
+    shares /= shares.sum()
+    for found in _rounds(one, texts, shares, 200_000, 4):
+        truth = _truth(found, texts, shares)
+        assert set(np.sort(shares)[-5:]) <= set(truth[found.is_reported])
+        assert ((found.low <= truth) & (truth <= found.high)).all()
+        assert np.sum(truth[found.is_reported] == 0) <= 2
+
+
+def test_shares_of_texts_that_share_buckets_are_solved_for() -> None:
+    one = mechanism(buckets=16)
+    rows = len(one.estimation.bases)
+    buckets = np.zeros((rows, 5), dtype=np.int16)
+    buckets[: rows // 2] = np.array([1, 1, 2, 2, 3])[None]
+    buckets[rows // 2 :] = np.array([1, 2, 1, 2, 3])[None]  # the first four: the sum of two is that of the other two
+    shares = np.array([0.3, 0.0, 0.0, 0.2, 0.1])
+    table = np.full((ROWS, 16), (1 - shares.sum()) / 16)
+    for row, places in zip(table[one.estimation.rows], buckets, strict=True):
+        np.add.at(row, places, shares)
+    clients = np.full(ROWS, 10**6)
+    only, _, _ = _regression(one, table, clients, one.estimation, buckets[:, [0, 3, 4]], 3.0)
+    assert only == pytest.approx(shares[[0, 3, 4]], abs=1e-9)
+    everyone, errors, _ = _regression(one, table, clients, one.estimation, buckets, 3.0)
+    assert everyone[4] == pytest.approx(0.1, abs=1e-9)
+    assert abs(everyone[:4]).max() < 0.4
+    assert np.isfinite(errors).all()
+
+
+def test_a_frequent_text_that_the_search_misses_makes_no_other_text_significant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, texts = mechanism(), every_text(10, 4)
+    candidates = texts[5000:6000]
+    monkeypatch.setattr(heavy_hitters, "_searched", lambda *_: (candidates, np.zeros(len(candidates))))
+    found = frequent_texts(one, *one.simulate(texts[:1], np.ones(1), 50_000, seeded(6)))
+    assert found.is_reported.sum() <= 2
+
+
 @pytest.mark.slow
 def test_frequent_words_of_a_real_text_are_found_within_intervals_of_the_truth() -> None:
     words = [word for word in normalized(LICENSE.read_text("utf-8")).split() if word.isascii() and word.isalpha()]
@@ -214,10 +257,13 @@ def test_a_text_that_does_not_fit_is_refused_without_being_shown() -> None:
         with pytest.raises(InvalidRecord, match=f"record 2 .*{problem}") as refusal:
             symbols_of(words, LETTERS, 8)
         assert "ecret" not in str(refusal.value)
-    with pytest.raises(SchemeError, match="rows of 4 symbols"):
-        mechanism().privatize(np.zeros((1, 5), dtype=np.int64), seeded(1))
-    with pytest.raises(NotEstimable, match="no reports yet"):
+    for strange in ([[0] * 5], [[11, 0, 0, 0]], [[-1, 0, 0, 0]], [[1, 0, 2, 0]], [[1.0, 0, 0, 0]]):
+        with pytest.raises(InvalidRecord, match=r"rows of 4 integers 0\.\.10"):
+            mechanism().privatize(np.array(strange), seeded(1))
+    with pytest.raises(NotEstimable, match="64 rows need reports each"):
         frequent_texts(mechanism(), np.zeros((ROWS, 128), dtype=np.int64), np.zeros(ROWS, dtype=np.int64))
+    with pytest.raises(SchemeError, match="needs 23 stages, and 16 are possible"):
+        mechanism(255, 24)
 
 
 def test_texts_are_normalized_and_come_back_from_their_symbols() -> None:

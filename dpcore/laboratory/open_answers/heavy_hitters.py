@@ -2,12 +2,12 @@
 
 Search.  Each stage extends the prefixes that the stage before has kept.  A candidate's evidence is the posterior log odds that
 a text of some share begins with it: the prior odds are those of its prefix, divided among the prefix's extensions, and the
-likelihood ratio is that of the stage's own clients.  All evidence for a text is used, where PEM [Wang2021] keeps a fixed
-number of prefixes by the reports of one stage.
+likelihood ratio is that of the stage's own clients.  So a decision uses all stages so far.  PEM [Wang2021] decides by the
+reports of one stage.
 
 Estimates.  Only clients who reported whole texts count, and the search has not read them.  So p-values and intervals of the
-candidates are valid whatever the search found, and the odds of the search are weights of a false discovery rate procedure
-[GenoveseRoederWasserman2006].
+candidates are valid whatever the search found.  The false discovery rate is controlled by p-values that are weighted with the
+odds of the search [GenoveseRoederWasserman2006].
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import betainc, expit
 from scipy.stats import norm
 
 from dpcore.errors import NotEstimable
 from dpcore.laboratory.open_answers.candidates import Extensions
 from dpcore.laboratory.open_answers.text_hashing import KEPT, Stage, TextHashing
 
-TESTED = 256  # candidates of the search whose shares are estimated
 FALSE_DISCOVERIES = 0.05  # the expected share of reported texts that nobody has, at most
 _SHARES = 12  # hypothetical shares of a text, equally spaced in logarithm from its standard error to one
 _ADDED = 64  # candidates that enter a regression at once
 _PASSES = 12  # the most times that candidates enter
+_DEPENDENT = 0.05  # of the largest eigenvalue: directions below it are sums of other candidates, and explain nothing
 
 
 @dataclass(frozen=True, eq=False)
 class FrequentTexts:
-    """The candidates of a search, the largest share first, m of them.
+    """The candidates of a search, the largest share first: at most KEPT, m of them.
 
-    texts: (m, length) symbols.  shares, errors: unbiased estimates and their standard errors.  low, high: simultaneous
-    intervals of all candidates within [0, 1].  is_reported: whether each is reported; of those at most 5 % on average are texts
+    texts: (m, length) symbols.  shares, errors: estimates and their standard errors.  low, high: simultaneous intervals of all
+    candidates within [0, 1].  is_reported: whether each is reported.  On average, at most 5 % of the reported texts are texts
     that nobody has.
     """
 
@@ -54,19 +55,22 @@ def frequent_texts(
     tables: (ROWS, buckets) supports.  clients: (ROWS,) reports of each row.  Raises NotEstimable if a row has no report.
     """
     if not clients.all():
-        raise NotEstimable("open answers: a row has no reports yet; collect reports before estimating")
-    frequencies = mechanism.oracle.model().frequencies(tables, clients[:, None])
+        raise NotEstimable(f"open answers: {len(clients)} rows need reports each; collect those of about 1,000 clients")
+    own = mechanism.oracle.model()
+    frequencies = own.frequencies(tables, clients[:, None])
     texts, odds = _searched(mechanism, frequencies, clients)
     stage = mechanism.estimation
     buckets = np.stack([mechanism.buckets(texts, row) for row in range(*stage.rows.indices(len(tables)))])
     threshold = float(norm.isf((1 - confidence) / len(texts)))
-    shares, null_error = _regression(mechanism, frequencies, clients, stage, buckets, threshold)
-    weights = 1 / (1 + np.exp(-odds))
-    is_reported = _discovered(norm.sf(shares / null_error), weights / weights.mean())
-    own = mechanism.oracle.model()
-    n = int(clients[stage.rows].sum())
+    shares, null_errors, rest = _regression(mechanism, frequencies, clients, stage, buckets, threshold)
+    null_errors *= np.sqrt(np.maximum(_spread(rest, clients[stage.rows], buckets) / null_errors**2, 1.0))
+    n, other = int(clients[stage.rows].sum()), float(own.other_mean)
+    supports = np.clip(n * other + shares / null_errors * np.sqrt(n * other * (1 - other)), 0.0, n)
+    p_values = np.where(supports > 0, betainc(np.maximum(supports, 1e-9), n - supports + 1, other), 1.0)
+    weights = expit(odds)
+    is_reported = _discovered(p_values, weights / weights.mean())
     gain = own.variance(np.clip(shares, 0.0, 1.0), n) - own.variance(0.0, n)
-    errors = np.sqrt(null_error**2 + np.maximum(gain, 0.0))
+    errors = np.sqrt(null_errors**2 + np.maximum(gain, 0.0))
     half = float(norm.isf((1 - confidence) / 2 / len(texts))) * errors
     order = np.argsort(-shares, kind="stable")
     low, high = (np.clip(end, 0.0, 1.0)[order] for end in (shares - half, shares + half))
@@ -76,8 +80,9 @@ def frequent_texts(
 def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> float:
     """Return the share from which a text of full length is found and reported with about this probability.
 
-    Every stage must keep the text's prefix among the best KEPT, by the evidence of all stages so far, and the test of a
-    candidate that the search considers certain must reject.
+    Every stage must keep the text's prefix among the best KEPT, by the evidence of all stages so far.  The test of a candidate
+    that the search considers certain must reject.  The most demanding of these steps alone is counted, so the probability is
+    somewhat lower if several are nearly as demanding.
     """
     error = float(np.sqrt(mechanism.oracle.model().variance(0.0, clients)))
     rows = mechanism.estimation.first + len(mechanism.estimation.bases)
@@ -99,14 +104,14 @@ def _searched(mechanism: TextHashing, frequencies: np.ndarray, clients: np.ndarr
         extensions = Extensions(prefixes, stage.length, mechanism.symbols)
         buckets = extensions.buckets(mechanism, stage)
         threshold = float(norm.isf(1 / len(extensions)))
-        shares, error = _regression(mechanism, frequencies, clients, stage, buckets, threshold)
+        shares, errors, _ = _regression(mechanism, frequencies, clients, stage, buckets, threshold)
         prior = -np.logaddexp(0.0, -odds)  # the log probability of each prefix
         total, listed = np.full(len(extensions), -np.inf), []
         for hypothesis, before in zip(hypotheses, prior.T, strict=True):
-            gain = np.where(shares < hypothesis, hypothesis * (shares - hypothesis / 2), shares**2 / 2) / error**2
-            listed.append(before[extensions.parents] - np.log(extensions.siblings) + gain)
+            gain = np.where(shares < hypothesis, hypothesis * (shares - hypothesis / 2), shares**2 / 2)
+            listed.append(before[extensions.parents] - np.log(extensions.siblings) + gain / errors**2)
             total = np.logaddexp(total, listed[-1])
-        kept = np.argsort(-total, kind="stable")[: KEPT if stage is not mechanism.stages[-1] else TESTED]
+        kept = np.argsort(-total, kind="stable")[:KEPT]
         prefixes, odds = extensions.take(kept), np.stack([one[kept] for one in listed], axis=1)
     return prefixes, total[kept]
 
@@ -118,8 +123,8 @@ def _regression(
     stage: Stage,
     buckets: np.ndarray,
     threshold: float,
-) -> tuple[np.ndarray, float]:
-    """Shares of candidates from one stage, (n,), and the standard error of one that nobody has.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shares of candidates from one stage, (n,), their standard errors if nobody has them, (n,), and what is left of tables.
 
     A bucket's frequency is the sum of the shares of its texts.  A candidate's share is the average over rows of its bucket's,
     less what others account for: the significant candidates by least squares, and all other texts evenly.
@@ -129,7 +134,7 @@ def _regression(
     weights = own / own.sum()
     even = 1 / observed.shape[1]
     error = float(np.sqrt(mechanism.oracle.model().variance(0.0, int(own.sum()))))
-    numbers, explained = np.zeros(0, dtype=np.int64), np.zeros(0)
+    numbers, explained, inverse = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 0))
     rest = observed - even
     shares = _averages(rest, weights, buckets) / (1 - even)
     for _ in range(_PASSES):
@@ -137,21 +142,34 @@ def _regression(
         if not len(entering):
             break
         numbers = np.concatenate([numbers, entering])
-        for _ in range(2):  # the second time without those that the others explain
+        for _ in range(2):  # candidates that are small beside the others leave after the first time
             places = buckets[:, numbers]
-            moments = _shared(places, weights) - even
-            explained = np.linalg.solve(moments, _averages(observed, weights, places) - even)
+            inverse = np.linalg.pinv(_shared(places, weights) - even, rcond=_DEPENDENT, hermitian=True)
+            explained = inverse @ (_averages(observed, weights, places) - even)
             is_kept = explained > threshold * error / 2
             if is_kept.all():
                 break
-            numbers, explained = numbers[is_kept], explained[is_kept]
+            numbers, explained, inverse = numbers[is_kept], explained[is_kept], inverse[np.ix_(is_kept, is_kept)]
         rest = observed - (1 - explained.sum()) * even
         for row, place in zip(rest, buckets[:, numbers], strict=True):
             np.subtract.at(row, place, explained)
         shares = _averages(rest, weights, buckets) / (1 - even)
         shares[numbers] += explained
-    variances = (rest**2).mean(axis=1)
-    return shares, float(np.sqrt(weights**2 @ variances))
+    variances = (rest**2).mean(axis=1) * rest.size / max(rest.size - len(numbers), 1)
+    errors = np.full(len(shares), np.sqrt(weights**2 @ variances))
+    errors[numbers] *= np.sqrt(np.maximum(np.diagonal(inverse)[: len(numbers)], 1.0))
+    return shares, errors, rest
+
+
+def _spread(rest: np.ndarray, clients: np.ndarray, buckets: np.ndarray) -> np.ndarray:
+    """The variance of each candidate's average over rows, from the differences between its rows, (m,).
+
+    A frequent text that the search has missed shares a bucket with some candidates in one row: these have a large spread.
+    rest: (rows, buckets of a table).  buckets: of the candidates, (rows, m).
+    """
+    weights, rows = (clients / clients.sum())[:, None], len(rest)
+    values = np.take_along_axis(rest, buckets.astype(np.int64), axis=1)
+    return np.asarray((weights**2 * (values - (weights * values).sum(axis=0)) ** 2).sum(axis=0) * rows / (rows - 1))
 
 
 def _averages(tables: np.ndarray, weights: np.ndarray, buckets: np.ndarray) -> np.ndarray:
@@ -170,7 +188,7 @@ def _shared(places: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def _entering(
     shares: np.ndarray, buckets: np.ndarray, weights: np.ndarray, present: np.ndarray, least: float
 ) -> np.ndarray:
-    """The numbers of candidates that enter the regression: the largest share first, each less what those before explain."""
+    """The numbers of the candidates that enter the regression, by decreasing share that the others do not explain."""
     left = shares.copy()
     left[present] = -np.inf
     large = np.flatnonzero(left > least)

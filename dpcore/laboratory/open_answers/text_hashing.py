@@ -16,18 +16,20 @@ from typing import Self
 import numpy as np
 
 from dpcore._random import Source
-from dpcore.errors import SchemeError, check_whole
+from dpcore.errors import InvalidRecord, SchemeError, check_whole
+from dpcore.laboratory.open_answers.texts import END
 from dpcore.mechanisms import Reports
 from dpcore.mechanisms.base import Certificate
 from dpcore.mechanisms.categorical.local_hashing import LocalHashing
 from dpcore.privacy.budget import Budget
 
 PRIME = (1 << 31) - 1  # the modulus of hash functions; products of two residues fit 62 bits
-BUCKETS = 1024  # of one row: two texts share a bucket in one row of 1,024
+BUCKETS = 1024  # of one row; two texts share a bucket with probability 1 / 1,024
 ROWS = 64
 ESTIMATION_ROWS = 16  # whole texts, a quarter of the clients; see `decisions/laboratory.md`
 KEPT = 1000  # prefixes that a search extends
-CANDIDATES = 1 << 20  # extensions that a search compares at once
+_LEAST_ROWS = 3  # of a stage: with two rows, one of 2^20 candidates has all buckets of a given text
+CANDIDATES = 1 << 21  # extensions that a search compares at once
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,8 @@ class TextHashing:
     def design(cls, budget: Budget, *, symbols: int, length: int, buckets: int = BUCKETS) -> Self:
         """Return the mechanism that keeps `budget`; raises SchemeError for an alphabet or a length out of range.
 
-        The first stage is the longest whose prefixes are all compared at once; a further one adds as many symbols as all
-        extensions of KEPT prefixes allow.  Rows are in proportion to added symbols, since each symbol takes the same evidence.
+        The first stage has the longest prefixes of which there are at most CANDIDATES.  Each further stage adds the most
+        symbols with which KEPT prefixes have at most CANDIDATES extensions.  Rows are in proportion to added symbols.
         """
         check_whole(1, 255, symbols=symbols)
         check_whole(1, 24, length=length)
@@ -82,6 +84,11 @@ class TextHashing:
             Stage(end, start, _bases(start, stop))
             for end, start, stop in zip(lengths, ends[:-1], ends[1:], strict=True)
         )
+        if min(len(stage.bases) for stage in stages) < _LEAST_ROWS:
+            raise SchemeError(
+                f"length = {length} with {symbols} symbols needs {len(stages)} stages, and "
+                f"{(ROWS - ESTIMATION_ROWS) // _LEAST_ROWS} are possible; shorten texts or leave out symbols"
+            )
         estimation = Stage(length, ends[-1], _bases(ends[-1], ROWS))
         return cls(symbols, length, stages, estimation, LocalHashing.design(budget, categories=buckets))
 
@@ -105,14 +112,25 @@ class TextHashing:
 
     def privatize(self, texts: np.ndarray, random: Source) -> Reports:
         """Return one report per client, with its row as the level; texts: (n, length) symbols."""
-        texts = np.asarray(texts)
-        if texts.ndim != 2 or texts.shape[1] != self.length or (texts.size and texts.max() > self.symbols):
-            raise SchemeError(f"texts must be rows of {self.length} symbols of 0..{self.symbols}")
+        texts = self._checked(texts)
         rows = random.residues(ROWS, len(texts)).astype(np.uint8)
         cells = np.zeros(len(texts), dtype=np.int64)
         for row in range(ROWS):
             cells[rows == row] = self.buckets(texts[rows == row], row)
         return Reports(rows, self.oracle.privatize(cells, random).values)
+
+    def _checked(self, texts: np.ndarray) -> np.ndarray:
+        """The texts as int64; raises InvalidRecord, which shows none of them, unless they are padded rows of symbols."""
+        texts = np.asarray(texts)
+        is_valid = texts.dtype.kind in "iu" and texts.ndim == 2 and texts.shape[1] == self.length
+        if is_valid and texts.size:
+            is_valid = bool(texts.min() >= 0 and texts.max() <= self.symbols)
+            is_valid &= not bool(((texts[:, :-1] == END) & (texts[:, 1:] != END)).any())
+        if not is_valid:
+            raise InvalidRecord(
+                f"texts must be rows of {self.length} integers 0..{self.symbols} with zeros at the end only; use symbols_of"
+            )
+        return texts.astype(np.int64)
 
     def statistics(self, reports: Reports) -> tuple[np.ndarray, np.ndarray]:
         """Return how many reports support each bucket of each row, (ROWS, buckets), and the reports of each row, (ROWS,)."""
@@ -142,7 +160,7 @@ class TextHashing:
 def hashed(texts: np.ndarray, base: int) -> np.ndarray:
     """Return the polynomials sum_i (x_i + 1) base^(n - i + 1) mod PRIME of rows x of n symbols, by Horner's rule.
 
-    Two different rows have the same value for at most n of all bases [CarterWegman1979].
+    Two different rows of symbols have the same value for at most n of the PRIME bases [CarterWegman1979].
     """
     value = np.zeros(len(texts), dtype=np.int64)
     for column in texts.T:

@@ -14,7 +14,7 @@ END = 0  # the symbol after the last; the symbols of the alphabet are 1, 2, ..
 
 def normalized(text: str) -> str:
     """Return a text in Unicode form NFC, without capitals, and with single blanks between words."""
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+    return " ".join(unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold()).split())
 
 
 def symbols_of(texts: Iterable[str], alphabet: str, length: int) -> np.ndarray:
@@ -26,10 +26,9 @@ def symbols_of(texts: Iterable[str], alphabet: str, length: int) -> np.ndarray:
     places = {character: place for place, character in enumerate(alphabet, 1)}
     rows = []
     for number, text in enumerate(texts, 1):
-        try:
-            row = [places[character] for character in text]
-        except KeyError:
-            raise InvalidRecord(f"the text at record {number} has a character that is not in the alphabet") from None
+        row = [places.get(character, END) for character in text]
+        if END in row:
+            raise InvalidRecord(f"the text at record {number} has a character that is not in the alphabet")
         if len(row) > length:
             raise InvalidRecord(f"the text at record {number} is longer than {length} characters")
         rows.append(row + [END] * (length - len(row)))

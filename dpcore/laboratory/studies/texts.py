@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from dpcore._random import seeded
+from dpcore._random import Source, seeded
 from dpcore.laboratory.open_answers.heavy_hitters import frequent_texts
 from dpcore.laboratory.open_answers.text_hashing import TextHashing
 from dpcore.laboratory.open_answers.texts import END
@@ -34,8 +34,10 @@ def target(exponent: float, length: int) -> str:
 
 
 def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
-    """Return sums over a chunk's rounds: the share of the K most frequent texts that are found, and of ours also how many
-    texts are reported, how many of these nobody has, and whether all intervals cover the true shares.
+    """Return sums over a chunk's rounds: the share of the K most frequent texts that are found.
+
+    Of ours also: the share of them among the K largest reported texts, the number of reported texts, the share of these that
+    nobody has, and whether all intervals cover the true shares.
 
     Of the method DECODING: see `_decoding`.
     """
@@ -72,18 +74,19 @@ def _decoding(cell: Cell) -> pd.DataFrame:
     return runner.rows(DECODING, cell, 0, 1, {"seconds": seconds, "memory": memory})
 
 
-def _round(texts: np.ndarray, shares: np.ndarray, cell: Cell, random: object) -> dict[str, float]:
+def _round(texts: np.ndarray, shares: np.ndarray, cell: Cell, random: Source) -> dict[str, float]:
     budget = Budget.parse(repr(cell.epsilon))
     mechanism = TextHashing.design(budget, symbols=LETTERS, length=texts.shape[1])
-    tables, clients = mechanism.simulate(texts, shares, cell.clients, random)  # type: ignore[arg-type]
+    tables, clients = mechanism.simulate(texts, shares, cell.clients, random)
     found = frequent_texts(mechanism, tables, clients)
     places = {text.tobytes(): place for place, text in enumerate(texts)}
     place = np.array([places.get(text.tobytes(), len(texts)) for text in found.texts])
     truth = np.append(shares, 0.0)[place]
     return {
         "recall": float(np.count_nonzero(found.is_reported & (place < K))) / K,
+        "largest": float(np.count_nonzero(place[found.is_reported][:K] < K)) / K,
         "reported": float(np.count_nonzero(found.is_reported)),
-        "false": float(np.count_nonzero(found.is_reported & (place == len(texts)))),
+        "false": float(np.mean(place[found.is_reported] == len(texts))) if found.is_reported.any() else 0.0,
         "covered": float(((found.low <= truth) & (truth <= found.high)).all()),
     }
 

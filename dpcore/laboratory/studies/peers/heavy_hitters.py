@@ -1,7 +1,8 @@
 """Frequent texts as three papers find them: PEM, SFP and TreeHist, with optimized local hashing as the oracle of all.
 
-Reports are not drawn: a candidate's support count is, from its exact distribution.  Candidates that no client has are drawn
-without names, since only their number of large counts matters.  Each returns K texts, as the papers do, without a test.
+The support count of each candidate is drawn from its exact distribution, instead of reports.  Each method returns about K
+texts, without a test.  SFP and TreeHist are adapted: fragments of two symbols of the declared alphabet, and the
+FRAGMENTS or K largest in place of a threshold.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 K = 20  # texts asked for, and prefixes or fragments that each step keeps
 _COMPARED = 1 << 20  # candidates of one step of PEM, the bound of [Wang2021]
 _FRAGMENT = 2  # symbols of a fragment [Apple2017] [BassilyNissim2017]
+FRAGMENTS = 200  # that SFP keeps at each position
 _HASHES = 256  # values of the hash that joins fragments [Apple2017]
 
 
@@ -48,7 +50,7 @@ def pem(texts: np.ndarray, shares: np.ndarray, clients: int, epsilon: float, ran
 def pem_symbols(
     texts: np.ndarray, shares: np.ndarray, clients: int, epsilon: float, random: np.random.Generator
 ) -> np.ndarray:
-    """Return the texts found by the same method where it knows the alphabet, so that a symbol has as few bits as it needs."""
+    """Return the texts found by PEM if it knows the alphabet: a symbol has as few bits as it needs."""
     return _extended(_bits(texts, int(texts.max()).bit_length()), shares, clients, epsilon, random)
 
 
@@ -73,7 +75,8 @@ def sfp(texts: np.ndarray, shares: np.ndarray, clients: int, epsilon: float, ran
     for position in range(positions):
         fragment = texts[:, position * _FRAGMENT : (position + 1) * _FRAGMENT]
         named = np.column_stack([hashes, fragment])
-        frequent = _kept(named, np.arange(len(texts)), shares, clients // positions, oracle, possible, random)
+        every = np.arange(len(texts))
+        frequent = _kept(named, every, shares, clients // positions, oracle, possible, random, FRAGMENTS)
         kept = np.intersect1d(kept, frequent)
     return _largest(kept, shares, clients, oracle, random)
 
@@ -113,8 +116,9 @@ def _kept(
     oracle: Oracle,
     candidates: int,
     random: np.random.Generator,
+    most: int = K,
 ) -> np.ndarray:
-    """The numbers of the texts with one of the K largest support counts among all candidates.
+    """The numbers of the texts whose support counts are among the `most` largest of all candidates.
 
     named: (N, any) integers, equal for texts that are one candidate.  texts: the numbers of those still possible.
     """
@@ -124,7 +128,7 @@ def _kept(
     present = np.unique(place[texts])
     counts = oracle.counts(having[present], clients, random)
     nameless = random.binomial(clients, oracle.other, max(candidates - len(present), 0))
-    least = np.sort(np.concatenate([counts, nameless]))[-K]
+    least = np.sort(np.concatenate([counts, nameless]))[-most]
     return texts[np.isin(place[texts], present[counts >= least])]
 
 
