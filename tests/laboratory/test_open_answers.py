@@ -167,14 +167,17 @@ def test_one_text_of_everybody_is_found_alone() -> None:
     assert not found.low[1:].any()
 
 
-def test_a_text_of_the_visible_share_is_found_in_about_four_of_five_rounds() -> None:
-    one = mechanism()
+@pytest.mark.parametrize(("symbols", "length", "rounds", "least"), [(10, 4, 60, 0.58), (3, 20, 20, 0.22)])
+def test_a_text_of_the_visible_share_is_found_in_most_rounds(
+    symbols: int, length: int, rounds: int, least: float
+) -> None:
+    one = mechanism(symbols, length)
     share = visible_share(one, 50_000)
-    texts = every_text(10, 4)[:2000]
+    texts = np.unique(seeded(7).generator().integers(1, symbols + 1, (2000, length)), axis=0)
     shares = np.append(share, np.full(len(texts) - 1, (1 - share) / (len(texts) - 1)))
-    found = _rounds(one, texts, shares, 50_000, 60)
+    found = _rounds(one, texts, shares, 50_000, rounds)
     reported = [bool(np.any(result.is_reported & (result.texts == texts[0]).all(axis=1))) for result in found]
-    assert 0.6 < np.mean(reported) < 0.98
+    assert least < np.mean(reported) < 0.98  # stated: 0.7, and 0.45 with three stages; 2 standard errors less
 
 
 def test_several_stages_find_texts_with_one_long_prefix() -> None:

@@ -78,19 +78,20 @@ def frequent_texts(
 
 
 def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> float:
-    """Return the share from which a text of full length is found and reported with about this probability.
+    """Return the share from which a text of full length is found and reported with about this probability, if there is one stage.
 
-    Every stage must keep the text's prefix among the best KEPT, by the evidence of all stages so far.  The test of a candidate
-    that the search considers certain must reject.  The most demanding of these steps alone is counted, so the probability is
-    somewhat lower if several are nearly as demanding.
+    Every stage must keep the text's prefix among the best KEPT, by the evidence of all stages so far.  After the last stage the
+    text must stand out from all others, and a test at a tenth of FALSE_DISCOVERIES must reject.  Each of these steps may
+    fail with an equal part of the remaining probability.  Measured: 0.7 of 40 rounds with one stage, and 0.45 of 20 rounds with three.
     """
     error = float(np.sqrt(mechanism.oracle.model().variance(0.0, clients)))
     rows = mechanism.estimation.first + len(mechanism.estimation.bases)
-    room = float(norm.isf(1 - power))
+    room = float(norm.isf((1 - power) / (len(mechanism.stages) + 1)))
     needed = [(norm.isf(FALSE_DISCOVERIES / 10) + room) / np.sqrt(len(mechanism.estimation.bases) / rows)]
     for stage in mechanism.stages:
         prefixes = float(mechanism.symbols + 1) ** stage.length
-        needed.append((norm.isf(min(KEPT / prefixes, 0.5)) + room) / np.sqrt(stage.rows.stop / rows))
+        rank = 1 if stage is mechanism.stages[-1] else KEPT
+        needed.append((norm.isf(min(rank / prefixes, 0.5)) + room) / np.sqrt(stage.rows.stop / rows))
     return error * float(max(needed))
 
 
@@ -113,7 +114,7 @@ def _searched(mechanism: TextHashing, frequencies: np.ndarray, clients: np.ndarr
             total = np.logaddexp(total, listed[-1])
         kept = np.argsort(-total, kind="stable")[:KEPT]
         prefixes, odds = extensions.take(kept), np.stack([one[kept] for one in listed], axis=1)
-    return prefixes, total[kept]
+    return prefixes, total[kept] - np.log(_SHARES)
 
 
 def _regression(
