@@ -36,6 +36,9 @@ NOT_RUN = {  # blocks of pages that people meet first, which bear no comment: pa
         "import pandas as pd, pyarrow": "it needs the file of a package, and made the sample once",
     },
     "dpcore/collector/README.md": {"ldpflow serve": STAYS},
+    "dpcore/laboratory/open_answers/README.md": {
+        "ldpflow benchmark": "a study of a minute; tests/laboratory has smaller ones"
+    },
     "dpcore/laboratory/README.md": {"ldpflow benchmark": "a study of minutes; tests/laboratory has smaller ones"},
     "flows/README.md": {
         "ldpflow init": STAYS,

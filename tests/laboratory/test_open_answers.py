@@ -15,10 +15,10 @@ from dpcore.errors import InvalidRecord, NotEstimable, SchemeError
 from dpcore.laboratory.open_answers import heavy_hitters
 from dpcore.laboratory.open_answers.candidates import Extensions
 from dpcore.laboratory.open_answers.heavy_hitters import FrequentTexts, _regression, frequent_texts, visible_share
+from dpcore.laboratory.open_answers.study import population
 from dpcore.laboratory.open_answers.text_hashing import ROWS, TextHashing, hashed
 from dpcore.laboratory.open_answers.texts import normalized, symbols_of, texts_of
 from dpcore.laboratory.studies.peers.heavy_hitters import PEERS, K
-from dpcore.laboratory.studies.texts import population
 from dpcore.privacy.budget import Budget
 from tests.helpers.enumeration import largest_ratio
 

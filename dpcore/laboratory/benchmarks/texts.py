@@ -11,7 +11,8 @@ import pandas as pd
 
 from dpcore.laboratory.benchmarks.option import option
 from dpcore.laboratory.benchmarks.study import Study
-from dpcore.laboratory.studies import runner, texts
+from dpcore.laboratory.open_answers import study as texts
+from dpcore.laboratory.studies import runner
 from dpcore.laboratory.studies.aims.verdict import Verdict
 from dpcore.laboratory.studies.peers.heavy_hitters import PEERS
 from dpcore.laboratory.studies.runner import Cell
@@ -82,8 +83,8 @@ class Texts(Study):
         lines = [line for line in self.shown(rows) if line["covered"] is not None] if len(rows) else []
 
         def ratios(peers: tuple[str, ...]) -> list[float]:
-            found = [(line[texts.OURS], [line[peer] for peer in peers]) for line in lines]
-            return [ours / max(theirs) for ours, theirs in found if None not in theirs and max(theirs) > 0]
+            pairs = [(line[texts.OURS], [line[peer] for peer in peers]) for line in lines]
+            return [ours / max(theirs) for ours, theirs in pairs if None not in theirs and max(theirs) > 0]
 
         def mean(values: list[float]) -> float | None:
             return sum(values) / len(values) if values else None

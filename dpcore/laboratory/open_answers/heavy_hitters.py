@@ -20,7 +20,7 @@ from scipy.stats import norm
 
 from dpcore.errors import NotEstimable
 from dpcore.laboratory.open_answers.candidates import Extensions
-from dpcore.laboratory.open_answers.text_hashing import KEPT, Stage, TextHashing
+from dpcore.laboratory.open_answers.text_hashing import BEAM, Stage, TextHashing
 
 FALSE_DISCOVERIES = 0.05  # the expected share of reported texts that nobody has, at most
 _SHARES = 12  # hypothetical shares of a text, equally spaced in logarithm from its standard error to one
@@ -31,7 +31,7 @@ _DEPENDENT = 0.05  # of the largest eigenvalue: directions below it are sums of 
 
 @dataclass(frozen=True, eq=False)
 class FrequentTexts:
-    """The candidates of a search, the largest share first: at most KEPT, m of them.
+    """The candidates of a search, the largest share first: at most BEAM, m of them.
 
     texts: (m, length) symbols.  shares, errors: estimates and their standard errors.  low, high: simultaneous intervals of all
     candidates within [0, 1].  is_reported: whether each is reported.  On average, at most 5 % of the reported texts are texts
@@ -78,11 +78,12 @@ def frequent_texts(
 
 
 def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> float:
-    """Return the share from which a text of full length is found and reported with about this probability, if there is one stage.
+    """Return the share from which a text of full length is found and reported, with about this probability for one stage.
 
-    Every stage must keep the text's prefix among the best KEPT, by the evidence of all stages so far.  After the last stage the
-    text must stand out from all others, and a test at a tenth of FALSE_DISCOVERIES must reject.  Each of these steps may
-    fail with an equal part of the remaining probability.  Measured: 0.7 of 40 rounds with one stage, and 0.45 of 20 rounds with three.
+    Every stage must keep the text's prefix among the best BEAM, by the evidence of all stages so far.  After the last stage the
+    text must have the best odds of all, and a test at a tenth of FALSE_DISCOVERIES must reject.  Each of these steps may
+    fail with an equal part of the remaining probability.  Measured: in 0.7 of 40 rounds with one stage, and 0.45 of 20 rounds
+    with three.
     """
     error = float(np.sqrt(mechanism.oracle.model().variance(0.0, clients)))
     rows = mechanism.estimation.first + len(mechanism.estimation.bases)
@@ -90,7 +91,7 @@ def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> f
     needed = [(norm.isf(FALSE_DISCOVERIES / 10) + room) / np.sqrt(len(mechanism.estimation.bases) / rows)]
     for stage in mechanism.stages:
         prefixes = float(mechanism.symbols + 1) ** stage.length
-        rank = 1 if stage is mechanism.stages[-1] else KEPT
+        rank = 1 if stage is mechanism.stages[-1] else BEAM
         needed.append((norm.isf(min(rank / prefixes, 0.5)) + room) / np.sqrt(stage.rows.stop / rows))
     return error * float(max(needed))
 
@@ -112,9 +113,9 @@ def _searched(mechanism: TextHashing, frequencies: np.ndarray, clients: np.ndarr
             gain = np.where(shares < hypothesis, hypothesis * (shares - hypothesis / 2), shares**2 / 2)
             listed.append(before[extensions.parents] - np.log(extensions.siblings) + gain / errors**2)
             total = np.logaddexp(total, listed[-1])
-        kept = np.argsort(-total, kind="stable")[:KEPT]
-        prefixes, odds = extensions.take(kept), np.stack([one[kept] for one in listed], axis=1)
-    return prefixes, total[kept] - np.log(_SHARES)
+        best = np.argsort(-total, kind="stable")[:BEAM]
+        prefixes, odds = extensions.take(best), np.stack([one[best] for one in listed], axis=1)
+    return prefixes, total[best] - np.log(_SHARES)
 
 
 def _regression(

@@ -27,7 +27,7 @@ PRIME = (1 << 31) - 1  # the modulus of hash functions; products of two residues
 BUCKETS = 1024  # of one row; two texts share a bucket with probability 1 / 1,024
 ROWS = 64
 ESTIMATION_ROWS = 16  # whole texts, a quarter of the clients; see `decisions/laboratory.md`
-KEPT = 1000  # prefixes that a search extends
+BEAM = 1000  # the prefixes that a search extends, as in a beam search
 _LEAST_ROWS = 3  # of a stage: with two rows, one of 2^20 candidates has all buckets of a given text
 CANDIDATES = 1 << 21  # extensions that a search compares at once
 
@@ -72,12 +72,12 @@ class TextHashing:
     def design(cls, budget: Budget, *, symbols: int, length: int, buckets: int = BUCKETS) -> Self:
         """Return the mechanism that keeps `budget`; raises SchemeError for an alphabet or a length out of range.
 
-        The first stage has the longest prefixes of which there are at most CANDIDATES.  Each further stage adds the most
-        symbols with which KEPT prefixes have at most CANDIDATES extensions.  Rows are in proportion to added symbols.
+        The first stage has the longest prefixes that are at most CANDIDATES.  Each further stage adds the most
+        symbols with which BEAM prefixes have at most CANDIDATES extensions.  Rows are in proportion to added symbols.
         """
         check_whole(1, 255, symbols=symbols)
         check_whole(1, 24, length=length)
-        first, step = (max(1, int(log(most) / log(symbols + 1))) for most in (CANDIDATES, CANDIDATES / KEPT))
+        first, step = (max(1, int(log(most) / log(symbols + 1))) for most in (CANDIDATES, CANDIDATES / BEAM))
         lengths = [*range(min(first, length), length, step), length]
         ends = [round((ROWS - ESTIMATION_ROWS) * end / length) for end in (0, *lengths)]
         stages = tuple(

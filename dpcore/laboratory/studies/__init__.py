@@ -22,6 +22,5 @@ Modules:
     reproduce/: every table and figure of the documents: how its points are computed
     runner: what studies share: cells, the seeds of their repetitions
     speed/: how fast everything is, beside what bounds it: the machine's own draws and counts
-    texts: the study of open answers: which frequent texts are found
     targets/: known distributions that studies draw from
 """

@@ -60,10 +60,10 @@ def tree_hist(
     """Return the texts found by a prefix tree of fragments, half of epsilon for a prefix and half for the text."""
     oracle, steps = Oracle(epsilon / 2), texts.shape[1] // _FRAGMENT
     extensions = (int(texts.max()) + 1) ** _FRAGMENT
-    kept = np.arange(len(texts))
+    left = np.arange(len(texts))
     for step in range(1, steps + 1):
-        kept = _kept(texts[:, : step * _FRAGMENT], kept, shares, clients // steps, oracle, K * extensions, random)
-    return _largest(kept, shares, clients, oracle, random)
+        left = _kept(texts[:, : step * _FRAGMENT], left, shares, clients // steps, oracle, K * extensions, random)
+    return _largest(left, shares, clients, oracle, random)
 
 
 def sfp(texts: np.ndarray, shares: np.ndarray, clients: int, epsilon: float, random: np.random.Generator) -> np.ndarray:
@@ -71,14 +71,14 @@ def sfp(texts: np.ndarray, shares: np.ndarray, clients: int, epsilon: float, ran
     oracle, positions = Oracle(epsilon / 2), texts.shape[1] // _FRAGMENT
     hashes = random.integers(0, _HASHES, len(texts))
     possible = (int(texts.max()) + 1) ** _FRAGMENT * _HASHES
-    kept = np.arange(len(texts))
+    left = np.arange(len(texts))
     for position in range(positions):
         fragment = texts[:, position * _FRAGMENT : (position + 1) * _FRAGMENT]
         named = np.column_stack([hashes, fragment])
         every = np.arange(len(texts))
         frequent = _kept(named, every, shares, clients // positions, oracle, possible, random, FRAGMENTS)
-        kept = np.intersect1d(kept, frequent)
-    return _largest(kept, shares, clients, oracle, random)
+        left = np.intersect1d(left, frequent)
+    return _largest(left, shares, clients, oracle, random)
 
 
 Peer = Callable[[np.ndarray, np.ndarray, int, float, np.random.Generator], np.ndarray]
@@ -99,13 +99,13 @@ def _extended(
     begin = math.ceil(math.log2(K))
     step = int(math.log2(_COMPARED / K))
     groups = math.ceil((bits.shape[1] - begin) / step)
-    kept, before, most = np.arange(len(bits)), begin, 1 << begin
+    left, before, most = np.arange(len(bits)), begin, 1 << begin
     for group in range(1, groups + 1):
         end = min(bits.shape[1], begin + group * step)
         named = np.packbits(bits[:, :end], axis=1)
-        kept = _kept(named, kept, shares, clients // groups, Oracle(epsilon), most << (end - before), random)
+        left = _kept(named, left, shares, clients // groups, Oracle(epsilon), most << (end - before), random)
         before, most = end, K
-    return kept
+    return left
 
 
 def _kept(

@@ -52,8 +52,8 @@ def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
         if method == OURS:
             measured = _round(texts, shares, cell, random)
         else:
-            found = PEERS[method](texts, shares, cell.clients, cell.epsilon, random.generator())
-            measured = {"recall": float(np.count_nonzero(found < K)) / K}
+            numbers = PEERS[method](texts, shares, cell.clients, cell.epsilon, random.generator())
+            measured = {"recall": float(np.count_nonzero(numbers < K)) / K}
         for name, value in measured.items():
             sums[name] = sums.get(name, 0.0) + value
     return runner.rows(method, cell, chunk, len(repetitions), sums)
@@ -78,16 +78,16 @@ def _round(texts: np.ndarray, shares: np.ndarray, cell: Cell, random: Source) ->
     budget = Budget.parse(repr(cell.epsilon))
     mechanism = TextHashing.design(budget, symbols=LETTERS, length=texts.shape[1])
     tables, clients = mechanism.simulate(texts, shares, cell.clients, random)
-    found = frequent_texts(mechanism, tables, clients)
+    estimate = frequent_texts(mechanism, tables, clients)
     places = {text.tobytes(): place for place, text in enumerate(texts)}
-    place = np.array([places.get(text.tobytes(), len(texts)) for text in found.texts])
+    place = np.array([places.get(text.tobytes(), len(texts)) for text in estimate.texts])
     truth = np.append(shares, 0.0)[place]
     return {
-        "recall": float(np.count_nonzero(found.is_reported & (place < K))) / K,
-        "largest": float(np.count_nonzero(place[found.is_reported][:K] < K)) / K,
-        "reported": float(np.count_nonzero(found.is_reported)),
-        "false": float(np.mean(place[found.is_reported] == len(texts))) if found.is_reported.any() else 0.0,
-        "covered": float(((found.low <= truth) & (truth <= found.high)).all()),
+        "recall": float(np.count_nonzero(estimate.is_reported & (place < K))) / K,
+        "largest": float(np.count_nonzero(place[estimate.is_reported][:K] < K)) / K,
+        "reported": float(np.count_nonzero(estimate.is_reported)),
+        "false": float(np.mean(place[estimate.is_reported] == len(texts))) if estimate.is_reported.any() else 0.0,
+        "covered": float(((estimate.low <= truth) & (truth <= estimate.high)).all()),
     }
 
 
