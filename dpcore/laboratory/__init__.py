@@ -10,6 +10,7 @@ Modules:
     central/: releases by a trusted curator, one mechanism a file, named as the literature names them
     collector_load: how many reports a second a collector takes
     definitions/: definitions of privacy: what a finite channel keeps under each, exactly
+    landing: rows of studies into a warehouse and out of it, landed as they are made and gone on with
     open_answers/: frequent texts that nobody has listed
     plots/: pictures of studies: each takes rows of a table and an Axes, and returns the Axes
     profiling: where the time and memory of a round go: the steps of `ldpflow run`

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpcore.laboratory.benchmarks import landing
+from dpcore.laboratory import landing
 from dpcore.results import warehouse
 from ldpflow_flows import studies as flow
 from ldpflow_flows.studies.settings import BenchmarkSettings

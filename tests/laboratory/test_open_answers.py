@@ -256,10 +256,10 @@ def test_each_paper_finds_the_frequent_texts_where_noise_is_small() -> None:
 
 
 def test_a_text_that_does_not_fit_is_refused_without_being_shown() -> None:
-    for words, problem in ((["ok", "Secret"], "has a character"), (["ok", "secretsecret"], "longer than 8")):
+    for words, problem in ((["ok", "Zebra!"], "has a character"), (["ok", "zebrazebra"], "longer than 8")):
         with pytest.raises(InvalidRecord, match=f"record 2 .*{problem}") as refusal:
             symbols_of(words, LETTERS, 8)
-        assert "ecret" not in str(refusal.value)
+        assert "ebra" not in str(refusal.value)
     for strange in ([[0] * 5], [[11, 0, 0, 0]], [[-1, 0, 0, 0]], [[1, 0, 2, 0]], [[1.0, 0, 0, 0]]):
         with pytest.raises(InvalidRecord, match=r"rows of 4 integers 0\.\.10"):
             mechanism().privatize(np.array(strange), seeded(1))
@@ -270,6 +270,6 @@ def test_a_text_that_does_not_fit_is_refused_without_being_shown() -> None:
 
 
 def test_texts_are_normalized_and_come_back_from_their_symbols() -> None:
-    assert normalized("  Caf\u0065\u0301   au LAIT ") == "caf\u00e9 au lait"
+    assert normalized("  Pur\u0065\u0301e   of PEAS ") == "pur\u00e9e of peas"
     words = ["", "a", "zebra"]
     assert texts_of(symbols_of(words, LETTERS, 6), LETTERS) == words

@@ -27,7 +27,7 @@ def kind_of(name: str) -> type[study.Study]:
 
 def test_every_module_of_a_study_is_listed() -> None:
     folder = Path(study.__file__).parent
-    others = {"__init__", "landing", "option", "study", "reproduce"}
+    others = {"__init__", "option", "study", "reproduce"}
     assert {path.stem for path in folder.glob("*.py")} - others == set(STUDIES)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from dpcore.errors import WarehouseError
-from dpcore.laboratory.benchmarks import landing
+from dpcore.laboratory import landing
 from dpcore.results.warehouse import open_for_reading, open_for_writing
 from dpcore.wire import locks
 

@@ -7,7 +7,6 @@ Modules:
     collector: how many reports a second a collector takes over HTTP
     coverage: the coverage study: how often nominal 95 % intervals cover the true value, how long they are
     joint: the study of two attributes together: coverage of nominal 95 % intervals
-    landing: rows of studies into a warehouse and out of it, landed as they are made and gone on with
     option: an option of a study, declared with its field; it defines the command's option
     options: the study of options: shares where a respondent may choose several
     points: the study of values on points

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from dpcore.errors import SchemeError
-from dpcore.laboratory.benchmarks import landing
+from dpcore.laboratory import landing
 from dpcore.laboratory.benchmarks.option import Place, option
 from dpcore.laboratory.benchmarks.study import Study
 from dpcore.laboratory.studies import coverage, runner

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from dpcore.laboratory.benchmarks import landing
+from dpcore.laboratory import landing
 from dpcore.laboratory.benchmarks.option import check
 from dpcore.laboratory.studies import runner
 from dpcore.laboratory.studies.aims.verdict import Verdict

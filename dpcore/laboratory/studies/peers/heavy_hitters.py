@@ -62,7 +62,7 @@ def tree_hist(
     extensions = (int(texts.max()) + 1) ** _FRAGMENT
     left = np.arange(len(texts))
     for step in range(1, steps + 1):
-        left = _kept(texts[:, : step * _FRAGMENT], left, shares, clients // steps, oracle, K * extensions, random)
+        left = _survivors(texts[:, : step * _FRAGMENT], left, shares, clients // steps, oracle, K * extensions, random)
     return _largest(left, shares, clients, oracle, random)
 
 
@@ -76,7 +76,7 @@ def sfp(texts: np.ndarray, shares: np.ndarray, clients: int, epsilon: float, ran
         fragment = texts[:, position * _FRAGMENT : (position + 1) * _FRAGMENT]
         named = np.column_stack([hashes, fragment])
         every = np.arange(len(texts))
-        frequent = _kept(named, every, shares, clients // positions, oracle, possible, random, FRAGMENTS)
+        frequent = _survivors(named, every, shares, clients // positions, oracle, possible, random, FRAGMENTS)
         left = np.intersect1d(left, frequent)
     return _largest(left, shares, clients, oracle, random)
 
@@ -103,12 +103,12 @@ def _extended(
     for group in range(1, groups + 1):
         end = min(bits.shape[1], begin + group * step)
         named = np.packbits(bits[:, :end], axis=1)
-        left = _kept(named, left, shares, clients // groups, Oracle(epsilon), most << (end - before), random)
+        left = _survivors(named, left, shares, clients // groups, Oracle(epsilon), most << (end - before), random)
         before, most = end, K
     return left
 
 
-def _kept(
+def _survivors(
     named: np.ndarray,
     texts: np.ndarray,
     shares: np.ndarray,
