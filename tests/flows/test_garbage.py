@@ -42,6 +42,7 @@ def write():
 writer = threading.Thread(target=write)
 writer.start()
 assert waits.wait(60)
+time.sleep(0.1)  # the writer leaves its callback: there it could collect the cycle itself, and would not wait
 cycle = [cursor]
 cycle.append(cycle)
 del cursor, cycle
