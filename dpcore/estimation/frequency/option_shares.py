@@ -104,9 +104,8 @@ class SetEstimate(FrequencyEstimate):
         shares = self.values[[a, b]]
         either, means = float(shares.sum()), float(model.of_one.means(shares).sum())
         raw = np.array([self.raw[a] + self.raw[b] - (self.square[a, b] / self.n - start) / gain])
-        one_report = (
-            2 / contrast**2 - 4 / (contrast * gain) + 1 / gain**2
-        )  # square of a report with both, less two with one
+        # What the square of a report with both adds to those of reports with one
+        one_report = 2 / contrast**2 - 4 / (contrast * gain) + 1 / gain**2
         constant = means / contrast**2 + one_report * (start + gain * either)
         shift = 2 * float(model.other_mean) / contrast - start / gain
         intervals = QuadraticIntervals(raw, constant - shift**2, -one_report * gain - 2 * shift, self.n)

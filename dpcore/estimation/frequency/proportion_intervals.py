@@ -19,7 +19,7 @@ from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.mechanisms.observation_model import ScoreSums, wilson
 
 
-class Intervals(Protocol):
+class PointwiseIntervals(Protocol):
     """Intervals of single frequencies around unbiased ones; deviations: standard errors, of all or (k,)."""
 
     def __call__(self, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -27,6 +27,10 @@ class Intervals(Protocol):
 
     def deviations(self, frequencies: np.ndarray) -> np.ndarray:
         """Return how many standard errors frequencies (k,) lie from the unbiased ones."""
+
+
+class Intervals(PointwiseIntervals, Protocol):
+    """Intervals of all frequencies of a distribution, single or together."""
 
     def simultaneous(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
         """Return limits within [0, 1], shapes (k,), that cover all k frequencies together, each at c^(1/k) [Sidak1967]."""
@@ -108,11 +112,8 @@ class QuadraticIntervals:
     def deviations(self, frequencies: np.ndarray) -> np.ndarray:
         return np.asarray(np.abs(self.raw - frequencies) / np.sqrt(self.variance(frequencies)))
 
-    def simultaneous(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-        return within_bounds(self, self.raw, normal_quantile(confidence ** (1 / len(self.raw))))
 
-
-def within_bounds(intervals: Intervals, raw: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
+def within_bounds(intervals: PointwiseIntervals, raw: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the limits, shapes (k,), of the possible frequencies that a test does not reject against the best possible one.
 
     f in [0, 1] belongs to the interval if T(f) - T(f*) <= deviations^2, T the squared distance from raw in standard errors and

@@ -11,14 +11,14 @@ import pandas as pd
 
 from dpcore.laboratory.benchmarks.option import option
 from dpcore.laboratory.benchmarks.study import Study
-from dpcore.laboratory.open_answers import study as texts
+from dpcore.laboratory.open_answers import study
 from dpcore.laboratory.studies import runner
 from dpcore.laboratory.studies.aims.verdict import Verdict
 from dpcore.laboratory.studies.peers.heavy_hitters import PEERS
 from dpcore.laboratory.studies.runner import Cell
 
 _PAPERS = ("pem", "sfp", "tree_hist")
-_METHODS = (texts.OURS, *PEERS)
+_METHODS = (study.OURS, *PEERS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class Texts(Study):
     edition = 2
     stands = "metric in ('recall', 'seconds')"
     grows = True
-    measure = staticmethod(texts.measure)
+    measure = staticmethod(study.measure)
 
     exponents: tuple[float, ...] = option((1.1, 1.3, 1.5), "Exponents of Zipf's shares.", least=0.5, most=3)
     lengths: tuple[int, ...] = option((8, 16), "Letters of the longest text.", least=4, most=16)
@@ -53,17 +53,14 @@ class Texts(Study):
 
     def pending(self, measured: pd.DataFrame) -> list[tuple[Any, ...]]:
         cells = [
-            Cell(texts.target(exponent, length), clients, epsilon)
+            Cell(study.target(exponent, length), clients, epsilon)
             for exponent, length, clients, epsilon in product(self.exponents, self.lengths, self.counts, self.epsilons)
         ]
         asked = [(method, cell) for cell in cells for method in _METHODS]
-        largest = [
-            (texts.DECODING, cell)
-            for cell in cells
-            if (cell.clients, cell.epsilon) == (max(self.counts), self.epsilons[0])
-        ]
-        decoding = runner.left(largest[: len(self.lengths)], 1, 1, measured)
-        return [*decoding, *runner.left(asked, self.repetitions, texts.CHUNK, measured)]
+        targets = [study.target(self.exponents[0], length) for length in self.lengths]
+        largest = [(study.DECODING, Cell(target, max(self.counts), self.epsilons[0])) for target in targets]
+        decoding = runner.left(largest, 1, 1, measured)
+        return [*decoding, *runner.left(asked, self.repetitions, study.CHUNK, measured)]
 
     def shown(self, rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
         """Yield a population, number of clients and epsilon each."""
@@ -74,8 +71,8 @@ class Texts(Study):
             recall = {method: sums.get((method, "recall")) for method in _METHODS}
             line |= {method: one and one["value"] / one["repetitions"] for method, one in recall.items()}
             line["rounds"] = min((one["repetitions"] for one in recall.values() if one), default=0)
-            if recall[texts.OURS]:
-                own = {name: sums[texts.OURS, name] for name in ("largest", "reported", "false", "covered")}
+            if recall[study.OURS]:
+                own = {name: sums[study.OURS, name] for name in ("largest", "reported", "false", "covered")}
                 line |= {name: one["value"] / one["repetitions"] for name, one in own.items()}
             yield line
 
@@ -83,7 +80,7 @@ class Texts(Study):
         lines = [line for line in self.shown(rows) if line["covered"] is not None] if len(rows) else []
 
         def ratios(peers: tuple[str, ...]) -> list[float]:
-            pairs = [(line[texts.OURS], [line[peer] for peer in peers]) for line in lines]
+            pairs = [(line[study.OURS], [line[peer] for peer in peers]) for line in lines]
             return [ours / max(theirs) for ours, theirs in pairs if None not in theirs and max(theirs) > 0]
 
         def mean(values: list[float]) -> float | None:
@@ -94,7 +91,7 @@ class Texts(Study):
             sum(line[name] * line["rounds"] for line in lines) / rounds if rounds else None
             for name in ("false", "covered")
         )
-        decoding = rows[rows["method"] == texts.DECODING] if len(rows) else rows
+        decoding = rows[rows["method"] == study.DECODING] if len(rows) else rows
         cost = decoding.groupby("metric")["value"].max().to_dict()
         return [
             Verdict("recall to the best paper's, the smallest ratio", min(ratios(_PAPERS), default=None), 1.0, True),

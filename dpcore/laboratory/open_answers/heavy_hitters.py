@@ -20,7 +20,7 @@ from scipy.stats import norm
 
 from dpcore.errors import NotEstimable
 from dpcore.laboratory.open_answers.candidates import Extensions
-from dpcore.laboratory.open_answers.text_hashing import BEAM, Stage, TextHashing
+from dpcore.laboratory.open_answers.text_hashing import BEAM, ESTIMATION_ROWS, ROWS, Stage, TextHashing
 
 FALSE_DISCOVERIES = 0.05  # the expected share of reported texts that nobody has, at most
 _SHARES = 12  # hypothetical shares of a text, equally spaced in logarithm from its standard error to one
@@ -60,7 +60,7 @@ def frequent_texts(
     frequencies = own.frequencies(tables, clients[:, None])
     texts, odds = _searched(mechanism, frequencies, clients)
     stage = mechanism.estimation
-    buckets = np.stack([mechanism.buckets(texts, row) for row in range(*stage.rows.indices(len(tables)))])
+    buckets = np.stack([mechanism.buckets(texts, row) for row in range(stage.first, ROWS)])
     threshold = float(norm.isf((1 - confidence) / len(texts)))
     shares, null_errors, rest = _regression(mechanism, frequencies, clients, stage, buckets, threshold)
     null_errors *= np.sqrt(np.maximum(_spread(rest, clients[stage.rows], buckets) / null_errors**2, 1.0))
@@ -86,13 +86,12 @@ def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> f
     with three.
     """
     error = float(np.sqrt(mechanism.oracle.model().variance(0.0, clients)))
-    rows = mechanism.estimation.first + len(mechanism.estimation.bases)
     room = float(norm.isf((1 - power) / (len(mechanism.stages) + 1)))
-    needed = [(norm.isf(FALSE_DISCOVERIES / 10) + room) / np.sqrt(len(mechanism.estimation.bases) / rows)]
+    needed = [(norm.isf(FALSE_DISCOVERIES / 10) + room) / np.sqrt(ESTIMATION_ROWS / ROWS)]
     for stage in mechanism.stages:
         prefixes = float(mechanism.symbols + 1) ** stage.length
         rank = 1 if stage is mechanism.stages[-1] else BEAM
-        needed.append((norm.isf(min(rank / prefixes, 0.5)) + room) / np.sqrt(stage.rows.stop / rows))
+        needed.append((norm.isf(min(rank / prefixes, 0.5)) + room) / np.sqrt(stage.rows.stop / ROWS))
     return error * float(max(needed))
 
 
@@ -159,7 +158,7 @@ def _regression(
         shares[numbers] += explained
     variances = (rest**2).mean(axis=1) * rest.size / max(rest.size - len(numbers), 1)
     errors = np.full(len(shares), np.sqrt(weights**2 @ variances))
-    errors[numbers] *= np.sqrt(np.maximum(np.diagonal(inverse)[: len(numbers)], 1.0))
+    errors[numbers] *= np.sqrt(np.maximum(np.diagonal(inverse), 1.0))
     return shares, errors, rest
 
 

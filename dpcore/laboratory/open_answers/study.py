@@ -43,15 +43,14 @@ def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
     """
     if method == DECODING:
         return _decoding(cell)
-    words = cell.target.replace(",", "").split()
-    texts, shares = population(float(words[1]), int(words[-2]))
     repetitions = range(chunk * CHUNK, upto)
     sums: dict[str, float] = {}
     for repetition in repetitions:
         random = seeded(seed(cell, method, repetition))
         if method == OURS:
-            measured = _round(texts, shares, cell, random)
+            measured = _round(cell, random)
         else:
+            texts, shares = _population_of(cell)
             numbers = PEERS[method](texts, shares, cell.clients, cell.epsilon, random.generator())
             measured = {"recall": float(np.count_nonzero(numbers < K)) / K}
         for name, value in measured.items():
@@ -61,9 +60,7 @@ def measure(method: str, cell: Cell, chunk: int, upto: int) -> pd.DataFrame:
 
 def _decoding(cell: Cell) -> pd.DataFrame:
     """The CPU seconds from one round's reports to its frequent texts, and the peak memory of the process in MiB."""
-    words = cell.target.replace(",", "").split()
-    texts, shares = population(float(words[1]), int(words[-2]))
-    mechanism = TextHashing.design(Budget.parse(repr(cell.epsilon)), symbols=LETTERS, length=texts.shape[1])
+    mechanism, (texts, shares) = _mechanism_of(cell), _population_of(cell)
     random = seeded(seed(cell, DECODING, 0))
     drawn = random.generator().choice(len(texts), cell.clients, p=shares)
     reports = mechanism.privatize(texts[drawn], random)
@@ -74,9 +71,8 @@ def _decoding(cell: Cell) -> pd.DataFrame:
     return runner.rows(DECODING, cell, 0, 1, {"seconds": seconds, "memory": memory})
 
 
-def _round(texts: np.ndarray, shares: np.ndarray, cell: Cell, random: Source) -> dict[str, float]:
-    budget = Budget.parse(repr(cell.epsilon))
-    mechanism = TextHashing.design(budget, symbols=LETTERS, length=texts.shape[1])
+def _round(cell: Cell, random: Source) -> dict[str, float]:
+    mechanism, (texts, shares) = _mechanism_of(cell), _population_of(cell)
     tables, clients = mechanism.simulate(texts, shares, cell.clients, random)
     estimate = frequent_texts(mechanism, tables, clients)
     places = {text.tobytes(): place for place, text in enumerate(texts)}
@@ -89,6 +85,16 @@ def _round(texts: np.ndarray, shares: np.ndarray, cell: Cell, random: Source) ->
         "false": float(np.mean(place[estimate.is_reported] == len(texts))) if estimate.is_reported.any() else 0.0,
         "covered": float(((estimate.low <= truth) & (truth <= estimate.high)).all()),
     }
+
+
+def _mechanism_of(cell: Cell) -> TextHashing:
+    length = _population_of(cell)[0].shape[1]
+    return TextHashing.design(Budget.parse(repr(cell.epsilon)), symbols=LETTERS, length=length)
+
+
+def _population_of(cell: Cell) -> tuple[np.ndarray, np.ndarray]:
+    words = cell.target.replace(",", "").split()
+    return population(float(words[1]), int(words[-2]))
 
 
 @lru_cache(maxsize=2)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from math import log
 from typing import Self
 
@@ -103,8 +104,13 @@ class TextHashing:
 
     def buckets(self, texts: np.ndarray, row: int) -> np.ndarray:
         """Return the buckets of texts in a row, (n,), int64; texts: (n, length) symbols."""
-        stage = next(one for one in (*self.stages, self.estimation) if row < one.rows.stop)
-        return self.bucket_of(hashed(texts[:, : stage.length], stage.bases[row - stage.first]))
+        length, base = self._hash_functions[row]
+        return self.bucket_of(hashed(texts[:, :length], base))
+
+    @cached_property
+    def _hash_functions(self) -> list[tuple[int, int]]:
+        """The length and base of each row."""
+        return [(stage.length, base) for stage in (*self.stages, self.estimation) for base in stage.bases]
 
     def bucket_of(self, residues: np.ndarray) -> np.ndarray:
         """Return the buckets of hash values 0..PRIME - 1, of their shape."""

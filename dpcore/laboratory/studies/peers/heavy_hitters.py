@@ -9,37 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
+
+from dpcore.laboratory.studies.peers.histogram import local_hashing_probabilities
 
 K = 20  # texts asked for, and prefixes or fragments that each step keeps
 _COMPARED = 1 << 20  # candidates of one step of PEM, the bound of [Wang2021]
 _FRAGMENT = 2  # symbols of a fragment [Apple2017] [BassilyNissim2017]
 FRAGMENTS = 200  # that SFP keeps at each position
 _HASHES = 256  # values of the hash that joins fragments [Apple2017]
-
-
-@dataclass(frozen=True)
-class Oracle:
-    """Optimized local hashing at epsilon: the true value is supported with probability `true`, any other with `other`."""
-
-    epsilon: float
-
-    @property
-    def other(self) -> float:
-        return 1 / round(math.exp(self.epsilon) + 1)
-
-    @property
-    def true(self) -> float:
-        return math.exp(self.epsilon) / (math.exp(self.epsilon) + 1 / self.other - 1)
-
-    def counts(self, having: np.ndarray, clients: int, generator: np.random.Generator) -> np.ndarray:
-        """Return support counts of values that so many of the clients have, of their shape."""
-        return np.asarray(
-            generator.binomial(having, self.true) + generator.binomial(clients - having, self.other), dtype=np.int64
-        )
 
 
 def pem(texts: np.ndarray, shares: np.ndarray, clients: int, epsilon: float, random: np.random.Generator) -> np.ndarray:
@@ -58,7 +38,7 @@ def tree_hist(
     texts: np.ndarray, shares: np.ndarray, clients: int, epsilon: float, random: np.random.Generator
 ) -> np.ndarray:
     """Return the texts found by a prefix tree of fragments, half of epsilon for a prefix and half for the text."""
-    oracle, steps = Oracle(epsilon / 2), texts.shape[1] // _FRAGMENT
+    oracle, steps = local_hashing_probabilities(epsilon / 2), texts.shape[1] // _FRAGMENT
     extensions = (int(texts.max()) + 1) ** _FRAGMENT
     left = np.arange(len(texts))
     for step in range(1, steps + 1):
@@ -68,7 +48,7 @@ def tree_hist(
 
 def sfp(texts: np.ndarray, shares: np.ndarray, clients: int, epsilon: float, random: np.random.Generator) -> np.ndarray:
     """Return the texts found by joining fragments with the same hash, half of epsilon for a fragment and half for the text."""
-    oracle, positions = Oracle(epsilon / 2), texts.shape[1] // _FRAGMENT
+    oracle, positions = local_hashing_probabilities(epsilon / 2), texts.shape[1] // _FRAGMENT
     hashes = random.integers(0, _HASHES, len(texts))
     possible = (int(texts.max()) + 1) ** _FRAGMENT * _HASHES
     left = np.arange(len(texts))
@@ -81,10 +61,17 @@ def sfp(texts: np.ndarray, shares: np.ndarray, clients: int, epsilon: float, ran
     return _largest(left, shares, clients, oracle, random)
 
 
+Probabilities = tuple[float, float]  # with which a report supports its own value, and any other
 Peer = Callable[[np.ndarray, np.ndarray, int, float, np.random.Generator], np.ndarray]
 PEERS: Mapping[str, Peer] = MappingProxyType(
     {"pem": pem, "sfp": sfp, "tree_hist": tree_hist, "pem_symbols": pem_symbols}
 )
+
+
+def _counts(oracle: Probabilities, having: np.ndarray, clients: int, random: np.random.Generator) -> np.ndarray:
+    """The support counts of values that so many of the clients have, of their shape."""
+    true, other = oracle
+    return np.asarray(random.binomial(having, true) + random.binomial(clients - having, other), dtype=np.int64)
 
 
 def _bits(texts: np.ndarray, width: int) -> np.ndarray:
@@ -103,7 +90,9 @@ def _extended(
     for group in range(1, groups + 1):
         end = min(bits.shape[1], begin + group * step)
         named = np.packbits(bits[:, :end], axis=1)
-        left = _survivors(named, left, shares, clients // groups, Oracle(epsilon), most << (end - before), random)
+        left = _survivors(
+            named, left, shares, clients // groups, local_hashing_probabilities(epsilon), most << (end - before), random
+        )
         before, most = end, K
     return left
 
@@ -113,7 +102,7 @@ def _survivors(
     texts: np.ndarray,
     shares: np.ndarray,
     clients: int,
-    oracle: Oracle,
+    oracle: Probabilities,
     candidates: int,
     random: np.random.Generator,
     most: int = K,
@@ -126,15 +115,15 @@ def _survivors(
     _, place = np.unique(names, return_inverse=True)
     having = np.bincount(place, random.multinomial(clients, shares)).astype(np.int64)
     present = np.unique(place[texts])
-    counts = oracle.counts(having[present], clients, random)
-    nameless = random.binomial(clients, oracle.other, max(candidates - len(present), 0))
+    counts = _counts(oracle, having[present], clients, random)
+    nameless = random.binomial(clients, oracle[1], max(candidates - len(present), 0))
     least = np.sort(np.concatenate([counts, nameless]))[-most]
     return texts[np.isin(place[texts], present[counts >= least])]
 
 
 def _largest(
-    texts: np.ndarray, shares: np.ndarray, clients: int, oracle: Oracle, random: np.random.Generator
+    texts: np.ndarray, shares: np.ndarray, clients: int, oracle: Probabilities, random: np.random.Generator
 ) -> np.ndarray:
     """The K texts with the largest support counts of whole texts."""
-    counts = oracle.counts(random.multinomial(clients, shares)[texts], clients, random)
+    counts = _counts(oracle, random.multinomial(clients, shares)[texts], clients, random)
     return texts[np.argsort(-counts, kind="stable")[:K]]

@@ -34,8 +34,13 @@ def symmetric_unary(cells: np.ndarray, n: int, epsilon: float, generator: np.ran
 
 def local_hashing(cells: np.ndarray, n: int, epsilon: float, generator: np.random.Generator) -> np.ndarray:
     """Return unbiased frequencies, shape (k,), from n reports by optimal local hashing, each with a hash of its own."""
+    return supports(cells, n, *local_hashing_probabilities(epsilon), generator)
+
+
+def local_hashing_probabilities(epsilon: float) -> tuple[float, float]:
+    """Return the probabilities with which a report of optimal local hashing supports its own value, and any other."""
     g = round(exp(epsilon)) + 1
-    return supports(cells, n, exp(epsilon) / (exp(epsilon) + g - 1), 1 / g, generator)
+    return exp(epsilon) / (exp(epsilon) + g - 1), 1 / g
 
 
 def randomized_response(cells: np.ndarray, n: int, epsilon: float, generator: np.random.Generator) -> np.ndarray:
