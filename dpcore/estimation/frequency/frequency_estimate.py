@@ -172,7 +172,7 @@ class FrequencyEstimate(OfGroup):
 
     @cached_property
     def _shown(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._moved(*within_bounds(self.intervals, self.raw, normal_quantile(self.confidence)))
+        return self._moved(*within_bounds(self.intervals, self.raw, self.confidence))
 
     def _moved(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return moved(self.values, low, high, 0.0, 1.0)

@@ -24,7 +24,6 @@ from dpcore.estimation.functional_estimate import (
     FunctionalEstimate,
     check_confidence,
     estimated,
-    normal_quantile,
     refused,
 )
 from dpcore.mechanisms.categorical.option_sets import ONE_ITEM, SetSums
@@ -110,7 +109,7 @@ class SetEstimate(FrequencyEstimate):
         shift = 2 * float(model.other_mean) / contrast - start / gain
         intervals = QuadraticIntervals(raw, constant - shift**2, -one_report * gain - 2 * shift, self.n)
         value = np.clip(raw, 0.0, 1.0)
-        low, high = within_bounds(intervals, raw, normal_quantile(confidence))
+        low, high = within_bounds(intervals, raw, confidence)
         interval = float(value[0]), float(np.sqrt(intervals.variance(value)[0])), float(low[0]), float(high[0])
         return estimated(f"both({one}, {other})", interval, confidence, interval[0], "smooth")
 
@@ -149,7 +148,7 @@ class SetEstimate(FrequencyEstimate):
             )
         place = self._position(categories[0])
         check_confidence(confidence)
-        limits = within_bounds(self.intervals, self.raw, normal_quantile(confidence))
+        limits = within_bounds(self.intervals, self.raw, confidence)
         low, high = (end[place] for end in self._moved(*limits))
         value = float(self.values[place])
         interval = value, float(self.standard_errors[place]), low, high

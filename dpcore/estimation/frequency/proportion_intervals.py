@@ -25,8 +25,11 @@ class PointwiseIntervals(Protocol):
     def __call__(self, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends, shapes (k,), uncut."""
 
-    def deviations(self, frequencies: np.ndarray) -> np.ndarray:
-        """Return how many standard errors frequencies (k,) lie from the unbiased ones."""
+    def errors(self, frequencies: np.ndarray) -> np.ndarray:
+        """Return the standard errors of the estimates, (k,), if the frequencies are these, (k,)."""
+
+    def skewness(self, frequencies: np.ndarray) -> np.ndarray | float:
+        """Return the skewness of the estimates, (k,), if the frequencies are these, (k,); 0 if it is not known."""
 
 
 class Intervals(PointwiseIntervals, Protocol):
@@ -41,16 +44,19 @@ class NormalIntervals:
     """Intervals of so many standard errors, (k,), to either side of raw, (k,)."""
 
     raw: np.ndarray
-    errors: np.ndarray
+    standard_errors: np.ndarray
 
     def __call__(self, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.raw - deviations * self.errors, self.raw + deviations * self.errors
+        return self.raw - deviations * self.standard_errors, self.raw + deviations * self.standard_errors
 
-    def deviations(self, frequencies: np.ndarray) -> np.ndarray:
-        return np.asarray(np.abs(self.raw - frequencies) / np.maximum(self.errors, np.finfo(float).tiny))
+    def errors(self, frequencies: np.ndarray) -> np.ndarray:
+        return self.standard_errors
+
+    def skewness(self, frequencies: np.ndarray) -> np.ndarray | float:
+        return 0.0
 
     def simultaneous(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-        return within_bounds(self, self.raw, normal_quantile(confidence ** (1 / len(self.raw))))
+        return within_bounds(self, self.raw, confidence ** (1 / len(self.raw)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +70,13 @@ class ScoreIntervals:
     def __call__(self, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self.model.score_interval(self.raw, self.n, deviations)
 
-    def deviations(self, frequencies: np.ndarray) -> np.ndarray:
-        return np.asarray(np.abs(self.raw - frequencies) / np.sqrt(self.model.variance(frequencies, self.n)))
+    def errors(self, frequencies: np.ndarray) -> np.ndarray:
+        return np.sqrt(np.asarray(self.model.variance(frequencies, self.n)))
+
+    def skewness(self, frequencies: np.ndarray) -> np.ndarray | float:
+        """Scores are 0 or 1, so that sums are binomial."""
+        mean = self.model.means(frequencies)
+        return np.asarray((1 - 2 * mean) / np.sqrt(self.n * mean * (1 - mean)))
 
     def simultaneous(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the score test's limits, widened to those of Clopper and Pearson.
@@ -73,10 +84,10 @@ class ScoreIntervals:
         Scores are 0 or 1, and the sum of a category's is binomial.  Far in its tails a score test rejects too often: of 10,000
         categories at epsilon 4 its limits cover all shares of 300 clients with .29 instead of .95, the wider ones with .97.
         """
-        from scipy.special import betaincinv  # nobody but lists of categories asks
+        from scipy.special import betaincinv  # commands that estimate nothing read this module too
 
         single = confidence ** (1 / len(self.raw))
-        low, high = within_bounds(self, self.raw, normal_quantile(single))
+        low, high = within_bounds(self, self.raw, single)
         start, contrast, tail = float(self.model.other_mean), float(self.model.contrast), (1 - single) / 2
         hits = np.clip(start + contrast * self.raw, 0.0, 1.0) * self.n
         others = self.n - hits
@@ -109,19 +120,63 @@ class QuadraticIntervals:
     def __call__(self, deviations: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return wilson(self.raw, np.asarray(deviations) ** 2 / self.n, self.constant, self.linear)
 
-    def deviations(self, frequencies: np.ndarray) -> np.ndarray:
-        return np.asarray(np.abs(self.raw - frequencies) / np.sqrt(self.variance(frequencies)))
+    def errors(self, frequencies: np.ndarray) -> np.ndarray:
+        return np.sqrt(self.variance(frequencies))
+
+    def skewness(self, frequencies: np.ndarray) -> np.ndarray | float:
+        return 0.0
 
 
-def within_bounds(intervals: PointwiseIntervals, raw: np.ndarray, deviations: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the limits, shapes (k,), of the possible frequencies that a test does not reject against the best possible one.
+def within_bounds(intervals: PointwiseIntervals, raw: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the limits, shapes (k,), of the possible frequencies that a likelihood ratio test does not reject.
 
-    f in [0, 1] belongs to the interval if T(f) - T(f*) <= deviations^2, T the squared distance from raw in standard errors and
-    f* the possible frequency of least T, raw itself or a bound.  So an interval is never empty, its limits are continuous in
-    the reports, and it contains the possible part of the interval that is not clipped [FeldmanCousins1998].
+    The test of f in [0, 1] has the statistic T(f) - T(f*).  T(f) is the squared distance of f from raw in standard errors at f,
+    and f* is the possible frequency of least T: raw itself or a bound.  So an interval is never empty, and its limits are
+    continuous in the reports [FeldmanCousins1998].
     """
-    low, high = intervals(np.hypot(deviations, intervals.deviations(np.clip(raw, 0.0, 1.0))))
-    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+    nearest = np.clip(raw, 0.0, 1.0)
+    least = _squared_distance(intervals, raw, nearest)
+
+    def is_covered(frequencies: np.ndarray) -> np.ndarray:
+        statistic = np.maximum(_squared_distance(intervals, raw, frequencies) - least, 0.0)
+        room = np.sqrt(_squared_distance(intervals, np.round(frequencies), frequencies))
+        skewness = np.where(frequencies > 0.5, -1, 1) * intervals.skewness(frequencies)
+        return np.asarray(level_within_bounds(np.sqrt(statistic), room, skewness) <= confidence + constants.ROUNDING)
+
+    def limit(widest: np.ndarray) -> np.ndarray:
+        is_widest = is_covered(widest)
+        if is_widest.all():
+            return widest
+        covered, beyond = nearest, widest
+        for _ in range(constants.HALVINGS):
+            middle = (covered + beyond) / 2
+            inside = is_covered(middle)
+            covered, beyond = np.where(inside, middle, covered), np.where(inside, beyond, middle)
+        return np.where(is_widest, widest, covered)
+
+    low, high = intervals(np.hypot(normal_quantile(confidence), np.sqrt(least)))
+    return limit(np.clip(low, 0.0, 1.0)), limit(np.clip(high, 0.0, 1.0))
+
+
+def _squared_distance(intervals: PointwiseIntervals, raw: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+    """Of raw, (k,), from frequencies, (k,), in standard errors at the frequencies."""
+    return np.asarray((raw - frequencies) ** 2 / np.maximum(intervals.errors(frequencies), constants.ROUNDING) ** 2)
+
+
+def level_within_bounds(statistic: np.ndarray, room: np.ndarray, skewness: np.ndarray) -> np.ndarray:
+    """Return the probability of a likelihood ratio below statistic^2, where the nearer bound is room standard errors away.
+
+    An estimate t standard errors from the frequency has the ratio t^2.  Beyond the bound, which is d away, it is compared with
+    the bound: the ratio is t^2 - (t - d)^2 = 2 d t - d^2.  So the ratio is less than c^2 for t < c on the other side, and on
+    this side for t < c if c <= d, and for t < (c^2 + d^2) / (2 d) if c > d.  Probabilities are those of the first two terms of
+    Edgeworth's series; skewness: towards the other side.
+    """
+    from scipy.special import ndtr  # likewise
+
+    beyond = (statistic**2 + room**2) / (2 * np.maximum(room, constants.ROUNDING))
+    away, toward = statistic, -np.where(statistic > room, beyond, statistic)
+    tilt = skewness / 6 * ((away**2 - 1) * np.exp(-(away**2) / 2) - (toward**2 - 1) * np.exp(-(toward**2) / 2))
+    return np.asarray(ndtr(away) - ndtr(toward) - tilt / np.sqrt(2 * np.pi))
 
 
 class UnionInterval(Protocol):
