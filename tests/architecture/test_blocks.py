@@ -31,9 +31,9 @@ ELSEWHERE = {  # pages and folders of pages that are run by another test, or by 
 STAYS = "it stays until Ctrl-C; the tutorial starts it"
 NOT_RUN = {  # blocks of pages that people meet first, which bear no comment: page -> how a block begins -> why
     "README.md": {"make run": "tests/architecture/test_contract.py has it, and these are the tests"},
-    "data/README.md": {
+    "data/samples/README.md": {
         "import numpy as np, pyarrow": "it needs statsmodels, and made the file once",
-        "import pandas as pd, pyarrow": "it needs the file of a package, and made the sample once",
+        "import pandas as pd, pyarrow": "it needs the file of a package, or of a newspaper, and made the sample once",
     },
     "dpcore/collector/README.md": {"ldpflow serve": STAYS},
     "dpcore/laboratory/open_answers/README.md": {

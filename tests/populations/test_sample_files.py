@@ -1,4 +1,4 @@
-"""The samples in data/ are the rows that data/README.md describes."""
+"""The samples in data/ are the rows that data/samples/README.md describes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dpcore.populations import consumer_expenditure
 
 DATA = Path(__file__).parents[2] / "data"
 README = (DATA / "README.md").read_text(encoding="utf-8")
+SAMPLES = (DATA / "samples" / "README.md").read_text(encoding="utf-8")
 
 
 def test_health_insurance_holds_what_the_readme_says() -> None:
@@ -32,7 +33,7 @@ def test_health_insurance_holds_what_the_readme_says() -> None:
     assert counts == {"excellent": 11_019, "good": 7_309, "fair": 1_560, "poor": 302}
     assert path.stat().st_size < 500_000
     assert frame["visits"].dtype == np.uint8
-    assert hashlib.sha256(path.read_bytes()).hexdigest() in README
+    assert hashlib.sha256(path.read_bytes()).hexdigest() in SAMPLES
 
 
 def test_the_current_population_survey_holds_what_the_readme_says() -> None:
@@ -55,13 +56,30 @@ def test_the_current_population_survey_holds_what_the_readme_says() -> None:
     assert frame["smsa"].value_counts().to_dict() == {"yes": 20_932, "no": 7_223}
     assert frame["ethnicity"].value_counts().to_dict() == {"cauc": 25_923, "afam": 2_232}
     assert path.stat().st_size < 500_000
-    assert hashlib.sha256(path.read_bytes()).hexdigest() in README
+    assert hashlib.sha256(path.read_bytes()).hexdigest() in SAMPLES
+
+
+def test_the_thanksgiving_poll_holds_what_the_readme_says() -> None:
+    path = DATA / "samples" / "thanksgiving_2015.parquet"
+    frame = pd.read_parquet(path)
+    assert list(frame) == ["sides", "pies", "desserts", "area"]
+    assert len(frame) == 980
+    assert frame.isna().sum().to_dict() == {"sides": 16, "pies": 16, "desserts": 16, "area": 32}
+    counts = {name: frame[name].explode().value_counts() for name in ("sides", "pies", "desserts")}
+    assert [(int(own.sum()), len(own), int(own.max())) for own in counts.values()] == [
+        (4_996, 14, 817),
+        (2_198, 11, 729),
+        (1_267, 10, 266),
+    ]
+    sizes = {name: frame[name].dropna().map(len) for name in counts}
+    assert [own.max() for own in sizes.values()] == [13, 9, 9]
+    assert (sizes["pies"] <= 4).sum() == 920
+    assert hashlib.sha256(path.read_bytes()).hexdigest() in SAMPLES
 
 
 def test_the_readme_lists_every_data_file() -> None:
-    files = [
-        path for folder in ("schemes", "samples", "margins") for path in (DATA / folder).iterdir() if path.is_file()
-    ]
+    folders = (DATA / folder for folder in ("schemes", "samples", "margins"))
+    files = [path for folder in folders for path in folder.iterdir() if path.suffix != ".md"]
     assert len(files) >= 6
     listed = set(re.findall(r"`((?:schemes|samples|margins)/[^`]+)`", README))
     assert listed == {path.relative_to(DATA).as_posix() for path in files}
