@@ -1,7 +1,6 @@
 """The warehouse: one DuckDB file for SQL queries.  The only importer of duckdb.
 
 Modules:
-    catalogue: the catalogue of tables, views and macros
     connection: opening the file for reading or writing
     in_memory: an empty warehouse in memory (for tests of constraints, and copies)
     landing/: landing of rounds: one transaction, which run is current, what was counted and charged

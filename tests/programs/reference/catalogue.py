@@ -1,6 +1,6 @@
 """The catalogue of tables, views and macros as Markdown, from the comments in the warehouse.
 
-`make reference` writes it to the page `data/guide/reference/tables.md`; a test compares the two.
+It is the page `data/guide/reference/tables.md`, without its beginning.
 """
 
 from __future__ import annotations

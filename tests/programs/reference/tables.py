@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dpcore.results.warehouse.catalogue import catalogue
 from tests.programs.reference import markdown
+from tests.programs.reference.catalogue import catalogue
 
 _BEFORE = """Any client of DuckDB shows the same: `select column_name, comment from duckdb_columns() where table_name = 'runs'`.
 [Thirty-five questions](questions.md) show how to query them. [What a round is](../../README.md#rounds)."""
