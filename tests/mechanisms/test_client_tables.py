@@ -22,7 +22,7 @@ LARGE = {
     "wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3},
     "crossed_wave": {"cells": 8},
 }  # by default its tables are
-TOLD = {"categories": 6, "points": 0, "clients": 10_000, "at_most": 2}
+TOLD = {"categories": 6, "points": 0, "clients": 10_000, "at_most": 2, "least_size": 1}
 EVERY = {**BY_TYPE, "plane": BY_KIND["plane"]}
 KINDS = {name: kind for kinds in EVERY.values() for name, kind in kinds.items()}
 TABLES = {

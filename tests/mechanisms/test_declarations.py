@@ -38,7 +38,13 @@ def test_the_design_takes_what_is_declared(subtests: pytest.Subtests) -> None:
         with subtests.test(mechanism=kind.name):
             taken = inspect.signature(kind.design).parameters
             assert kind.declared.name == kind.name
-            assert set(kind.declared.scheme_facts) <= {"categories", "points", "clients", "at_most"} & set(taken)
+            assert set(kind.declared.scheme_facts) <= {
+                "categories",
+                "points",
+                "clients",
+                "at_most",
+                "least_size",
+            } & set(taken)
             for option in kind.declared.options:
                 assert option.default == taken[option.name].default, option.name
                 assert option.default is None or not option.choices or option.default in option.choices

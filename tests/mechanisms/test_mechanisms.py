@@ -26,7 +26,7 @@ LARGE = {
     "wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3},
     "crossed_wave": {"cells": 8},
 }  # by default its tables are
-TOLD = {"categories": 6, "points": 0, "clients": 10_000, "at_most": 2}
+TOLD = {"categories": 6, "points": 0, "clients": 10_000, "at_most": 2, "least_size": 1}
 EVERY: dict[str, Any] = {
     name: kind.design(ONE, **{key: TOLD[key] for key in kind.declared.scheme_facts}, **LARGE.get(name, {}))
     for kinds in {**BY_TYPE, "plane": BY_KIND["plane"]}.values()

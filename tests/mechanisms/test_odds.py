@@ -18,7 +18,7 @@ from dpcore.mechanisms.odds import odds_of, total_variation
 from dpcore.mechanisms.registry import BY_TYPE
 from dpcore.privacy.budget import Budget
 
-ONE, TOLD = Budget.parse("1"), {"categories": 6, "points": 0, "clients": 10_000, "at_most": 2}
+ONE, TOLD = Budget.parse("1"), {"categories": 6, "points": 0, "clients": 10_000, "at_most": 2, "least_size": 1}
 OWN = {
     "dyadic_wave": {"cells": 16, "levels": 3, "widths": [7, 9, 5]},
     "square_wave": {"cells": 32},

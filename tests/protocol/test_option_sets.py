@@ -174,6 +174,12 @@ def test_a_set_has_no_place_in_a_pair_or_as_an_outcome() -> None:
         check_estimates(Scheme.from_toml(USES + regression))
 
 
+@pytest.mark.parametrize("functional", ["both(car, bus)", "mean"])
+def test_a_joint_share_needs_two_items_a_report_and_its_absence_the_best_number(functional: str) -> None:
+    mechanism = Scheme.from_toml(USES + f'functionals = ["{functional}"]').attributes["uses"].mechanism
+    assert mechanism.size == (2 if functional != "mean" else 1)
+
+
 def test_a_joint_share_is_kept_as_written() -> None:
     text = USES.replace('"foot"', '"car (rented)"') + 'size = 2\nfunctionals = ["mean", "both(car (rented),bus)"]'
     scheme = Scheme.from_toml(text)
@@ -192,7 +198,6 @@ def test_a_joint_share_is_kept_as_written() -> None:
         ("both(car, bus)", "both(car, bus, train)", "an option with a comma in its name needs another name"),
         ("both(car, bus)", "both(car)", "both takes (one, other), such as 'both(bus, train)'; got 'both(car)'"),
         ("size = 2", "size = 1", "both(car, bus): reports of one item show no two options together; set size = 2"),
-        ("size = 2\n", "", "set size = 2 or more"),
         ("clients", 'functionals = ["both(car, bus)"]\nclients', "list it under [attributes.NAME] of a set"),
         ("[attributes.uses]", "[attributes.x]\ntype = 'numeric'\nlower = 0\nupper = 1\nepsilon = 1\nfunctionals = "
          "['both(car, bus)']\n[attributes.uses]", "attributes.x: functionals: both(car, bus): it is about options of"),

@@ -137,8 +137,19 @@ class SetEstimate(FrequencyEstimate):
         return self.number.functional(functional, confidence)
 
     def sensitivity(self, functional: Any) -> Sensitivity | None:
-        """Return how far malicious clients can move a functional of the number chosen; None for others, or if refused."""
-        return self.number.sensitivity(functional)
+        """Return how far malicious clients can move a functional of the number chosen, or of two options; None if refused.
+
+        A report has none, one or both of the two options; `both` is an average over reports.
+        """
+        if not functional.options:
+            return self.number.sensitivity(functional)
+        gain, contrast = float(self.model.true_both - self.model.other_both), float(self.model.of_one.contrast)
+        if gain <= 0:
+            return None
+        a, b = map(self._position, functional.options)
+        one, two = (self.square[a, a] + self.square[b, b]) / self.n, self.square[a, b] / self.n
+        moves = np.array([0.0, 1 / contrast, 2 / contrast - 1 / gain]) - (one / contrast - two / gain)
+        return Sensitivity(float(np.abs(moves).max()), is_exact=True)
 
     def share_of(self, categories: Sequence[str], confidence: float = 0.95) -> FunctionalEstimate:
         """Return the share of one option; raises SchemeError for several, which one respondent may have chosen together."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpcore.mechanisms.observation_model import ScoreSums
 
+JOINT_SHARE = "both("  # how its functional begins
 ONE_ITEM = "reports of one item show no two options together; set size = 2 or more"
 
 

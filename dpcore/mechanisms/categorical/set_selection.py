@@ -37,7 +37,7 @@ _OUTPUTS = 1 << 24  # up to so many weights the channel is listed
     estimators=("shares",),
     words="a few options and dummies drawn at random, among which one of the true options is likelier than by chance",
     options=(Option("size", int, least=1, most=MOST_OPTIONS, words="how many options and dummies a report has"),),
-    scheme_facts=("categories", "at_most"),
+    scheme_facts=("categories", "at_most", "least_size"),
 )
 @dataclass(frozen=True)
 class SetSelection(Mechanism):
@@ -85,20 +85,25 @@ class SetSelection(Mechanism):
         self.check_certificate()
 
     @classmethod
-    def design(cls, budget: Budget, *, categories: int, at_most: int, size: int | None = None) -> SetSelection:
-        """Return the mechanism that keeps `budget`; without `size` the t of least variance of an option nobody chose."""
+    def design(
+        cls, budget: Budget, *, categories: int, at_most: int, size: int | None = None, least_size: int = 1
+    ) -> SetSelection:
+        """Return the mechanism that keeps `budget`.
+
+        Without `size` it has the t of least variance of an option nobody chose, `least_size` or more.
+        """
         check_options(categories, at_most)
         if size is not None:
             check_whole(1, categories, size=size)
             return cls._weighted(budget, categories, at_most, size)
         designed = []
-        for one in range(1, categories + 1):
+        for one in range(least_size, categories + 1):
             try:
                 designed.append(cls._weighted(budget, categories, at_most, one))
             except SchemeError:  # one of the two kinds of subset is too rare
                 continue
         if not designed:
-            return cls._weighted(budget, categories, at_most, 1)
+            return cls._weighted(budget, categories, at_most, least_size)
         return min(designed, key=lambda one: one.model().of_one.variance(0.0, 1))
 
     @classmethod

@@ -127,7 +127,6 @@ def test_reports_of_one_item_show_no_two_options_together() -> None:
 def test_a_named_joint_share_is_that_of_python() -> None:
     (estimate,) = _estimates(_scheme(), 1, seed=1)
     assert estimate.functional(parse("both(car, bus)"), 0.9) == estimate.both("car", "bus", 0.9)
-    assert estimate.sensitivity(parse("both(car, bus)")) is None
     assert estimate.number.functional(parse("both(car, bus)")).is_refused
 
 
@@ -166,3 +165,26 @@ def test_sensitivities_are_those_of_the_worst_report() -> None:
     assert moved is not None
     dummies = np.diagonal(estimate.square)[5:].sum() / estimate.n
     assert moved.value == pytest.approx(max(dummies, 2 - dummies) / float(model.of_one.contrast))
+
+
+def test_the_sensitivity_of_a_joint_share_is_that_of_the_worst_report_tried_one_by_one() -> None:
+    scheme = _scheme()
+    (estimate,) = _estimates(scheme, 1, seed=1)
+    model, functional = estimate.model, parse("both(car, bus)")
+    moved = estimate.sensitivity(functional)
+    assert moved is not None
+    assert moved.is_exact
+
+    def raw(square: np.ndarray, n: int) -> float:
+        one = model.of_one.frequencies(np.diagonal(square)[:2], n).sum()
+        other, true = float(model.other_both), float(model.true_both)
+        return float(one - (square[0, 1] / n - other) / (true - other))
+
+    changes = []
+    for subset in combinations(range(model.items), 2):
+        square = estimate.square.copy()
+        square[np.ix_(subset, subset)] += 1
+        changes.append((CLIENTS + 1) * abs(raw(square, CLIENTS + 1) - raw(estimate.square, CLIENTS)))
+    assert moved.value == pytest.approx(max(changes))
+    (alone,) = _estimates(_scheme(size=1), 1, seed=1)
+    assert alone.sensitivity(functional) is None

@@ -15,7 +15,7 @@ from dpcore.mechanisms.registry import BY_TYPE
 from dpcore.privacy.budget import Budget
 
 N = 120
-TOLD = {"categories": 9, "points": 0, "clients": 2000, "at_most": 2}
+TOLD = {"categories": 9, "points": 0, "clients": 2000, "at_most": 2, "least_size": 1}
 LARGE = {"wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3}}
 EVERY = {
     name: kind.design(
