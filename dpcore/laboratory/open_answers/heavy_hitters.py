@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import betainc, expit
 from scipy.stats import norm
 
@@ -26,6 +27,7 @@ FALSE_DISCOVERIES = 0.05  # the expected share of reported texts that nobody has
 _SHARES = 12  # hypothetical shares of a text, equally spaced in logarithm from its standard error to one
 _ADDED = 64  # candidates that enter a regression at once
 _PASSES = 12  # the most times that candidates enter
+_POINTS = 32  # of a Gauss-Hermite rule
 _DEPENDENT = 0.05  # of the largest eigenvalue: directions below it are sums of other candidates, and explain nothing
 
 
@@ -78,21 +80,32 @@ def frequent_texts(
 
 
 def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> float:
-    """Return the share from which a text of full length is found and reported, with about this probability for one stage.
+    """Return the share from which a text of full length is found and reported, with about this probability.
 
-    Every stage must keep the text's prefix among the best BEAM, by the evidence of all stages so far.  After the last stage the
-    text must have the best odds of all, and a test at a tenth of FALSE_DISCOVERIES must reject.  Each of these steps may
-    fail with an equal part of the remaining probability.  Measured: in 0.7 of 40 rounds with one stage, and 0.45 of 20 rounds
-    with three.
+    Every stage must keep the text's prefix among the best BEAM.  Its log odds after the search are normal with mean
+    d^2 R / 2 - log(12 N): d is the share in standard errors, R the part of the clients who search, N the number of possible
+    texts.  The posterior probabilities of all texts that nobody has sum to one at most on average, so the weighted test of a text
+    with posterior probability p has about the level FALSE_DISCOVERIES p / (p + 1).
     """
-    error = float(np.sqrt(mechanism.oracle.model().variance(0.0, clients)))
-    room = float(norm.isf((1 - power) / (len(mechanism.stages) + 1)))
-    needed = [(norm.isf(FALSE_DISCOVERIES / 10) + room) / np.sqrt(ESTIMATION_ROWS / ROWS)]
-    for stage in mechanism.stages:
-        prefixes = float(mechanism.symbols + 1) ** stage.length
-        rank = 1 if stage is mechanism.stages[-1] else BEAM
-        needed.append((norm.isf(min(rank / prefixes, 0.5)) + room) / np.sqrt(stage.rows.stop / ROWS))
-    return error * float(max(needed))
+    model, even, symbols = mechanism.oracle.model(), 1 / mechanism.oracle.categories, mechanism.symbols + 1
+    null = np.sqrt(float(model.variance(even, clients)))
+    points, weights = np.polynomial.hermite_e.hermegauss(_POINTS)
+    guard = np.sqrt(1 + 1 / np.sqrt(np.pi * (ESTIMATION_ROWS - 1)))  # mean of max(1, s^2), s^2 that of `_spread`
+
+    def missing(share: float) -> float:
+        """By how much the probability is below the power."""
+        own = np.sqrt(float(model.variance(min(share + even, 1.0), clients))) / null
+        seen = [share / null * np.sqrt(stage.rows.stop / ROWS) for stage in mechanism.stages]
+        kept = 1.0
+        for stage, deviations in zip(mechanism.stages[:-1], seen, strict=False):
+            kept *= norm.cdf((deviations - norm.isf(min(BEAM / float(symbols) ** stage.length, 0.5))) / own)
+        odds = seen[-1] ** 2 / 2 + seen[-1] * own * points - np.log(_SHARES) - mechanism.length * np.log(symbols)
+        posterior = expit(odds)
+        threshold = norm.isf(FALSE_DISCOVERIES * posterior / (posterior + 1))
+        reported = norm.cdf((share / null * np.sqrt(ESTIMATION_ROWS / ROWS) - guard * threshold) / own)
+        return power - float(kept * (weights @ reported) / weights.sum())
+
+    return float(brentq(missing, 0.0, 1.0)) if missing(1.0) < 0 else 1.0
 
 
 def _searched(mechanism: TextHashing, frequencies: np.ndarray, clients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
