@@ -25,7 +25,7 @@ from dpcore.mechanisms.report_sums import accepted_rows, are_subsets
 from dpcore.mechanisms.reports import Reports, one_of_level_zero
 from dpcore.privacy.budget import Budget
 
-MOST_OPTIONS, MOST_CHOSEN, MOST_SETS = 62, 8, 1 << 20
+MOST_OPTIONS, MOST_CHOSEN, MOST_SETS = 62, 20, 1 << 20
 _CLIENTS = 1 << 16  # whose tables of members are held at once
 _MOST_DRAWN = 1024  # subsets that a client draws, about, until it has one of the rarer kind
 _OUTPUTS = 1 << 24  # up to so many weights the channel is listed
@@ -43,7 +43,7 @@ _OUTPUTS = 1 << 24  # up to so many weights the channel is listed
 class SetSelection(Mechanism):
     """Report `size` of the options and dummies, increasing; the padded true set has `at_most` of them.
 
-    options: k, 2..62.  at_most: m, 1..min(k, 8), with at most 2^20 sets.  size: t, 1..k.  Of T = weight_in + weight_out <= 2^32
+    options: k, 2..62.  at_most: m, 1..min(k, 20), with at most 2^20 sets.  size: t, 1..k.  Of T = weight_in + weight_out <= 2^32
     equally likely draws, weight_in lead to a subset that has an item of the padded set.
 
     Privacy.  Claim: Pr(z | s) <= e^epsilon Pr(z | s') for all sets s, s' and reports z.

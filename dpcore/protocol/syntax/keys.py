@@ -187,7 +187,7 @@ _OWN[SET] = (
     replace(_CATEGORIES, words="the names of the options, 62 at most; they are never taken from data"),
     _TITLES,
     replace(_CODES, words='codes in record files and their options, such as { 1 = "bus" }'),
-    Option("at_most", int, least=1, words="how many options one respondent may choose; default: all, 8 at most"),
+    Option("at_most", int, least=1, words="how many options one respondent may choose; default: all, 20 at most"),
     Option("columns", list[str], words="the columns of yes or no, one for each option; without them column is read"),
     Option("separator", str, default=";", words="separates the options in a text of a record file"),
     replace(

@@ -213,7 +213,7 @@ def test_what_is_not_possible_is_refused() -> None:
     for options, most, message in [
         (63, 2, "categories"),
         (5, 6, "at_most"),
-        (20, 9, "at_most"),
+        (21, 21, "at_most"),
         (60, 5, "possible answers"),
     ]:
         with pytest.raises(SchemeError, match=message):

@@ -4,7 +4,7 @@ import { SchemeError } from "../errors.mjs";
 import { WORD, one } from "../random.mjs";
 import { natural, needed } from "./checks.mjs";
 
-export const MOST_CHOSEN = 8;
+export const MOST_CHOSEN = 20;
 const [MOST_OPTIONS, MOST_SETS, MOST_DRAWN] = [62, 1 << 20, 1024n];
 
 export function setSelection(client) {
