@@ -36,10 +36,12 @@ class SetEstimate(FrequencyEstimate):
     """The shares of respondents who chose each option, (k,); they sum to the mean number chosen, not to one.
 
     values: `raw` within [0, 1].  model: of the reports.  square: (d, d), counts of reports with each two items.
+    counted: how many reports `square` counts; of weighted reports, as many equal ones as are as precise.
     """
 
     model: SetSums = field(repr=False)
     square: np.ndarray = field(repr=False)
+    counted: float = field(repr=False)
 
     @cached_property
     def number(self) -> FrequencyEstimate:
@@ -47,6 +49,9 @@ class SetEstimate(FrequencyEstimate):
 
         The share of a dummy is that of the respondents who chose few options enough for it (`OptionSets`).
         """
+        return self._number_chosen()
+
+    def _number_chosen(self) -> FrequencyEstimate:
         options, most = self.model.options, self.model.at_most
         weights = np.zeros((most + 1, self.model.items))
         dummies = options + most - 1 - np.arange(most)  # those of sets of at most 0, 1, .. options
@@ -77,12 +82,12 @@ class SetEstimate(FrequencyEstimate):
     @cached_property
     def _shares(self) -> np.ndarray:
         """Unbiased shares of options and dummies, (d,)."""
-        return self.model.of_one.frequencies(np.diagonal(self.square), self.n)
+        return self.model.of_one.frequencies(np.diagonal(self.square), self.counted)
 
     @cached_property
     def _covariance(self) -> np.ndarray:
         """Of these, (d, d)."""
-        return covariance(self.model, self.square, self.n)
+        return covariance(self.model, self.square, self.counted)
 
     def both(self, one: str, other: str, confidence: float = 0.95) -> FunctionalEstimate:
         """Return the share of respondents who chose two options, with its interval within [0, 1].
@@ -191,17 +196,18 @@ def option_shares(described: Any, statistics: np.ndarray, n: int, confidence: fl
         reading=readings(model)[:options],
         model=model,
         square=square,
+        counted=n,
     )
 
 
-def covariance(model: SetSums, square: np.ndarray, n: int) -> np.ndarray:
+def covariance(model: SetSums, square: np.ndarray, n: float) -> np.ndarray:
     """Return the covariance, (d, d), of the unbiased shares of all items from the counts of two, (d, d), of n reports."""
     moments = moments_of(square, n)
     means = np.diagonal(moments)
     return np.asarray((moments - np.outer(means, means)) / n / float(model.of_one.contrast) ** 2)
 
 
-def moments_of(square: np.ndarray, n: int) -> np.ndarray:
+def moments_of(square: np.ndarray, n: float) -> np.ndarray:
     """Return the shares of reports with each two items, (d, d), with one report more that may be any subset of its size.
 
     Without it the covariance of one report would be zero.

@@ -57,7 +57,7 @@ class Strata(ABC):
         if isinstance(model, ScoreSums):
             return _Scored(weights, answered, statistics, model)
         if isinstance(model, SetSums):
-            raise NotEstimable(f"{attribute}: shares of options have no weighted estimates; use those of groups")
+            return _Chosen(weights, answered, statistics, model)
         return _Noisy(weights, answered, statistics, model)
 
     @property
@@ -235,6 +235,45 @@ class _Scored(Strata):
         common = shared[0, 0] * often.sum() * np.outer(ones, ones) + shared[0, 1] * (crossed + crossed.T)
         common += shared[1, 1] * (along * often) @ along.T + (apart * often) @ apart.T
         return np.asarray((G * (often @ own)) @ G.T + common)
+
+
+@dataclass(frozen=True, eq=False)
+class _Chosen(Strata):
+    """Sets of options: counts of reports with each two items are all second moments of linear combinations of items."""
+
+    model: SetSums
+
+    @cached_property
+    def _squares(self) -> np.ndarray:
+        """The counts of each cell, (C, d, d)."""
+        return np.array([self.model.square(cell) for cell in self.statistics])
+
+    @cached_property
+    def _items(self) -> np.ndarray:
+        """How many reports of each cell have each item, (C, d)."""
+        return np.diagonal(self._squares, axis1=1, axis2=2)
+
+    def _of_items(self, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The weights of single items, (m, d), and the weighted average of a report, (m,); G: (m, S), 0 for pairs."""
+        one, other = np.triu_indices(self.model.items)
+        weights = G[:, one == other]
+        return weights, weights @ (self.weights.values @ self._items) / self.total
+
+    def squares(self, G: np.ndarray) -> np.ndarray:
+        weights, means = self._of_items(G)
+        squares = np.einsum("md,cde,me->mc", weights, self._squares, weights, optimize=True)
+        means = means[:, None]
+        return np.asarray(squares - 2 * means * (weights @ self._items.T) + means**2 * self.answered) / self.total**2
+
+    def sums(self, G: np.ndarray) -> np.ndarray:
+        weights, means = self._of_items(G)
+        return np.asarray(weights @ self._items.T - np.outer(means, self.answered)) / self.total
+
+    def products(self, often: np.ndarray, G: np.ndarray) -> np.ndarray:
+        weights, means = self._of_items(G)
+        crossed = np.outer(weights @ (often @ self._items), means)
+        whole = weights @ np.tensordot(often, self._squares, 1) @ weights.T - crossed - crossed.T
+        return np.asarray(whole + often @ self.answered * np.outer(means, means)) / self.total**2
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ second-order correction of the value stays that of n_eff.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import erf
 from types import MappingProxyType
@@ -27,9 +27,17 @@ from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation import constants
 from dpcore.estimation.density.density_estimate import DensityEstimate, Inference
 from dpcore.estimation.diagnostics import poisoning_sensitivity as sensitivity
-from dpcore.estimation.diagnostics.evidence import Deviations, Discreteness, Exposure, GoodnessOfFit, Sample
+from dpcore.estimation.diagnostics.evidence import (
+    Deviations,
+    Discreteness,
+    Exposure,
+    GoodnessOfFit,
+    Sample,
+    Sensitivity,
+)
 from dpcore.estimation.estimator import Estimator
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate, Spread
+from dpcore.estimation.frequency.option_shares import SetEstimate
 from dpcore.estimation.frequency.proportion_intervals import Intervals, NormalIntervals, ScoreIntervals
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile
 from dpcore.estimation.weighting.raking import Weights
@@ -90,8 +98,10 @@ def estimate_weighted(aggregate: Any, attribute: str, weights: Weights, estimato
     if isinstance(plain, DensityEstimate):
         inference = WeightedInference(plain.inference, strata, plain.lower, plain.upper)
         return replace(plain, inference=inference, assumed=None, any_law=None, **changes)
-    model = aggregate.scheme.attributes[attribute].mechanism.model()
-    return replace(_frequencies(plain, model, strata, plain.exposure.reading), **changes)
+    found = replace(_frequencies(plain, strata, plain.exposure.reading), **changes)
+    if isinstance(found, SetEstimate):
+        return WeightedSetEstimate(**{key.name: getattr(found, key.name) for key in fields(found)}, strata=strata)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,20 +237,37 @@ class WeightedSpread(Spread):
                 yield self.reading * np.eye(min(constants.BLOCK, k - first), k, first)
 
 
-def _frequencies(
-    plain: FrequencyEstimate, model: Any, strata: Strata, reading: float | np.ndarray
-) -> FrequencyEstimate:
+def _frequencies(plain: FrequencyEstimate, strata: Strata, reading: float | np.ndarray) -> FrequencyEstimate:
     """The estimate with the errors that weighted reports have; reading: as `WeightedSpread` has it."""
     spread = WeightedSpread.from_strata(plain.spread, strata, reading)
     intervals: Intervals = NormalIntervals(plain.raw, np.sqrt(np.maximum(spread.variances, 0.0)))
-    if plain.union_interval is not None:  # the score test, of as many reports as give each category its variance
-        often = strata.effective_n * plain.spread.variances / spread.variances
-        intervals = ScoreIntervals(model, plain.raw, often)
+    if isinstance(plain.intervals, ScoreIntervals):  # of as many reports as give each category its variance
+        intervals = replace(plain.intervals, n=strata.effective_n * plain.spread.variances / spread.variances)
     sensitivities = plain.sensitivities
     if sensitivities is not None:
         held = np.concatenate([strata.offsets(rows) for rows in spread._rows()])
         sensitivities = _heaviest(strata, sensitivities, held)
     return replace(plain, spread=spread, intervals=intervals, union_interval=None, sensitivities=sensitivities)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class WeightedSetEstimate(SetEstimate):
+    """Weighted shares of options, and the distribution of the number chosen; no joint shares."""
+
+    strata: Strata = field(repr=False)
+
+    def _number_chosen(self) -> FrequencyEstimate:
+        plain = super()._number_chosen()
+        assert plain.reading is not None
+        return _frequencies(plain, self.strata, plain.reading)
+
+    def both(self, one: str, other: str, confidence: float = 0.95) -> FunctionalEstimate:
+        """Raise NotEstimable: pairs of items have no second moments in the sums."""
+        raise NotEstimable(f"{self.attribute}: joint shares of options have no weighted estimates; use those of groups")
+
+    def sensitivity(self, functional: Any) -> Sensitivity | None:
+        """Return how far malicious clients can move a functional of the number chosen; None for others."""
+        return None if functional.options else super().sensitivity(functional)
 
 
 @dataclass(frozen=True, eq=False)

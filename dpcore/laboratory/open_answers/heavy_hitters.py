@@ -84,8 +84,8 @@ def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> f
 
     Every stage must keep the text's prefix among the best BEAM.  Its log odds after the search are normal with mean
     d^2 R / 2 - log(12 N): d is the share in standard errors, R the part of the clients who search, N the number of possible
-    texts.  The posterior probabilities of all texts that nobody has sum to one at most on average, so the weighted test of a text
-    with posterior probability p has about the level FALSE_DISCOVERIES p / (p + 1).
+    texts.  The posterior probabilities of all texts that nobody has sum to one at most on average, so the weighted test of a
+    text with posterior probability p has about the level FALSE_DISCOVERIES p / (p + 1).
     """
     model, even, symbols = mechanism.oracle.model(), 1 / mechanism.oracle.categories, mechanism.symbols + 1
     null = np.sqrt(float(model.variance(even, clients)))

@@ -43,8 +43,8 @@ _OUTPUTS = 1 << 24  # up to so many weights the channel is listed
 class SetSelection(Mechanism):
     """Report `size` of the options and dummies, increasing; the padded true set has `at_most` of them.
 
-    options: k, 2..62.  at_most: m, 1..min(k, 20), with at most 2^20 sets.  size: t, 1..k.  Of T = weight_in + weight_out <= 2^32
-    equally likely draws, weight_in lead to a subset that has an item of the padded set.
+    options: k, 2..62.  at_most: m, 1..min(k, 20), with at most 2^20 sets.  size: t, 1..k.  Of T = weight_in + weight_out,
+    at most 2^32, equally likely draws, weight_in lead to a subset that has an item of the padded set.
 
     Privacy.  Claim: Pr(z | s) <= e^epsilon Pr(z | s') for all sets s, s' and reports z.
         1. Padded sets have m of the d = k + m items.  A = C(d, t) - C(k, t) of the t-subsets have an item of s, and
