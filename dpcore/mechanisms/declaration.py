@@ -46,7 +46,7 @@ class Declaration:
     is_asked: whether clients use it; else reports come from other systems, and epsilon is computed if a scheme does not declare
     it.
     scheme_facts: what its design takes from the scheme: the number of 'categories' or 'points' (0 for continuous values), the
-    planned number of 'clients', or of a set `at_most` and the 'least_size' of reports, 2 if joint shares are asked for.
+    planned number of 'clients'; for sets 'at_most', and the 'least_size' of a report, which is 2 if joint shares are asked for.
     """
 
     name: str

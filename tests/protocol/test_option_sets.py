@@ -198,6 +198,7 @@ def test_a_joint_share_is_kept_as_written() -> None:
         ("both(car, bus)", "both(car, bus, train)", "an option with a comma in its name needs another name"),
         ("both(car, bus)", "both(car)", "both takes (one, other), such as 'both(bus, train)'; got 'both(car)'"),
         ("size = 2", "size = 1", "both(car, bus): reports of one item show no two options together; set size = 2"),
+        ("at_most = 3", "at_most = 1", "both(car, bus): nobody may choose two options; raise at_most"),
         ("clients", 'functionals = ["both(car, bus)"]\nclients', "list it under [attributes.NAME] of a set"),
         ("[attributes.uses]", "[attributes.x]\ntype = 'numeric'\nlower = 0\nupper = 1\nepsilon = 1\nfunctionals = "
          "['both(car, bus)']\n[attributes.uses]", "attributes.x: functionals: both(car, bus): it is about options of"),

@@ -87,7 +87,7 @@ def test_shares_are_near_their_true_values(tables: dict[str, pd.DataFrame]) -> N
 
 def test_two_options_together_land_with_their_true_value(tmp_path: Path) -> None:
     """In the north, two thirds of all, 0.5 * 0.3 have both, independent options; in the south nobody takes a bus."""
-    pair = SCHEME.replace('"cdf(0)"]', '"both(bus,car)"]\nsize = 2')
+    pair = SCHEME.replace('"cdf(0)"]', '"both(bus,car)"]')
     scheme = dp.Scheme.from_toml(pair)
     people = respondents_of(scheme)
     round_ = pipeline.estimate_all(pipeline.simulate(scheme, people, dp.seeded(1)))
@@ -109,6 +109,11 @@ def test_two_options_together_land_with_their_true_value(tmp_path: Path) -> None
     found = Planner.read(pair, people).plan(Aim("uses", "both(bus, car)"))
     assert found.error == pytest.approx(rows["standard_error"][0], rel=0.05)
     assert 0 < found.limit < found.error
+    car = Planner.read(pair, people).plan(Aim("uses", "frequency(car)"))  # of reports with two items
+    assert car.error == pytest.approx(
+        tables["frequencies"].set_index(["given", "category"]).loc[("", "car"), "standard_error"], rel=0.02
+    )
+    assert Planner.read(SCHEME, people).plan(Aim("uses", "both(bus, car)")).error == pytest.approx(found.error)
     with pytest.raises(SchemeError, match="'ship' is no option"):
         Planner.read(pair, people).plan(Aim("uses", "both(bus, ship)"))
 

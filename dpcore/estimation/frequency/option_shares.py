@@ -26,7 +26,7 @@ from dpcore.estimation.functional_estimate import (
     estimated,
     refused,
 )
-from dpcore.mechanisms.categorical.option_sets import ONE_ITEM, SetSums
+from dpcore.mechanisms.categorical.option_sets import ONE_CHOSEN, ONE_ITEM, SetSums
 
 SHARES = "shares"  # the estimator of options, in schemes and tables
 
@@ -36,7 +36,7 @@ class SetEstimate(FrequencyEstimate):
     """The shares of respondents who chose each option, (k,); they sum to the mean number chosen, not to one.
 
     values: `raw` within [0, 1].  model: of the reports.  square: (d, d), counts of reports with each two items.
-    counted: how many reports `square` counts; of weighted reports, as many equal ones as are as precise.
+    counted: number of reports in `square`; if reports are weighted, the effective number.
     """
 
     model: SetSums = field(repr=False)
@@ -94,7 +94,8 @@ class SetEstimate(FrequencyEstimate):
 
         A report has both with probability other_both + (true_both - other_both) (g_a + g_b - g_ab) (`SetSums`).  The interval
         inverts a score test: the variance is that of the share in question [Wilson1927].
-        Raises SchemeError for an unknown option or the same one, NotEstimable if reports have one item each.
+        Raises SchemeError for an unknown option or the same one, NotEstimable if reports have one item each, or answers at most
+        one option.
         """
         check_confidence(confidence)
         a, b = self._position(one), self._position(other)
@@ -102,8 +103,8 @@ class SetEstimate(FrequencyEstimate):
             raise SchemeError(f"both takes two different options of {self.attribute}, got {one!r} twice")
         model = self.model
         gain = float(model.true_both - model.other_both)
-        if gain <= 0:
-            raise NotEstimable(f"{self.attribute}: {ONE_ITEM}")
+        if gain <= 0 or model.at_most == 1:
+            raise NotEstimable(f"{self.attribute}: {ONE_ITEM if gain <= 0 else ONE_CHOSEN}")
         start, contrast = float(model.other_both), float(model.of_one.contrast)
         shares = self.values[[a, b]]
         either, means = float(shares.sum()), float(model.of_one.means(shares).sum())

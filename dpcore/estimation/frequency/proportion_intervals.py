@@ -128,11 +128,10 @@ class QuadraticIntervals:
 
 
 def within_bounds(intervals: PointwiseIntervals, raw: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the limits, shapes (k,), of the possible frequencies that a likelihood ratio test does not reject.
+    """Return the smallest and the largest frequency in [0, 1] that a likelihood ratio test does not reject, shapes (k,).
 
-    The test of f in [0, 1] has the statistic T(f) - T(f*).  T(f) is the squared distance of f from raw in standard errors at f,
-    and f* is the possible frequency of least T: raw itself or a bound.  So an interval is never empty, and its limits are
-    continuous in the reports [FeldmanCousins1998].
+    The test of f has the statistic T(f) - T(f*).  T(f) is the squared distance of f from raw in standard errors at f, and f* is
+    the frequency in [0, 1] of least T: raw itself or a bound.  So an interval is never empty [FeldmanCousins1998].
     """
     nearest = np.clip(raw, 0.0, 1.0)
     least = _squared_distance(intervals, raw, nearest)
@@ -164,19 +163,23 @@ def _squared_distance(intervals: PointwiseIntervals, raw: np.ndarray, frequencie
 
 
 def level_within_bounds(statistic: np.ndarray, room: np.ndarray, skewness: np.ndarray) -> np.ndarray:
-    """Return the probability of a likelihood ratio below statistic^2, where the nearer bound is room standard errors away.
+    """Return the probability of a likelihood ratio below statistic^2 for a frequency near a bound.
 
-    An estimate t standard errors from the frequency has the ratio t^2.  Beyond the bound, which is d away, it is compared with
-    the bound: the ratio is t^2 - (t - d)^2 = 2 d t - d^2.  So the ratio is less than c^2 for t < c on the other side, and on
-    this side for t < c if c <= d, and for t < (c^2 + d^2) / (2 d) if c > d.  Probabilities are those of the first two terms of
-    Edgeworth's series; skewness: towards the other side.
+    room: distance d from the nearer bound, in standard errors.  The other bound is ignored, so the level is too low where it is
+    near as well.  skewness: of an estimate, positive if its longer tail points away from the nearer bound.
+
+    An estimate that lies t standard errors from the frequency has the ratio t^2.  Estimates beyond the bound are compared with
+    the bound: their ratio is t^2 - (t - d)^2 = 2 d t - d^2.  So the ratio is below c^2 if t < c for estimates on the far side
+    of the frequency.  For estimates towards the bound it is below c^2 if t < c where c <= d, and if t < (c^2 + d^2) / (2 d)
+    elsewhere.  Probabilities are those of a normal distribution with the first term of Edgeworth's series, which is left out
+    where it would raise the level: counts are discrete.
     """
-    from scipy.special import ndtr  # likewise
+    from scipy.special import ndtr  # commands that estimate nothing read this module too
 
     beyond = (statistic**2 + room**2) / (2 * np.maximum(room, constants.ROUNDING))
     away, toward = statistic, -np.where(statistic > room, beyond, statistic)
     tilt = skewness / 6 * ((away**2 - 1) * np.exp(-(away**2) / 2) - (toward**2 - 1) * np.exp(-(toward**2) / 2))
-    return np.asarray(ndtr(away) - ndtr(toward) - tilt / np.sqrt(2 * np.pi))
+    return np.asarray(ndtr(away) - ndtr(toward) - np.maximum(tilt, 0.0) / np.sqrt(2 * np.pi))
 
 
 class UnionInterval(Protocol):

@@ -29,6 +29,7 @@ import numpy as np
 from dpcore.errors import NotEstimable
 from dpcore.estimation import constants
 from dpcore.estimation.density.inner_products import InnerProducts
+from dpcore.estimation.frequency.option_shares import moments_of
 from dpcore.estimation.weighting.raking import Weights
 from dpcore.mechanisms.categorical.option_sets import SetSums
 from dpcore.mechanisms.observation_model import FiniteChannel, NoisyFeatures, ScoreSums
@@ -239,41 +240,42 @@ class _Scored(Strata):
 
 @dataclass(frozen=True, eq=False)
 class _Chosen(Strata):
-    """Sets of options: counts of reports with each two items are all second moments of linear combinations of items."""
+    """Sets of options: counts of items and of pairs determine the covariance of the items of one report."""
 
     model: SetSums
 
     @cached_property
-    def _squares(self) -> np.ndarray:
-        """The counts of each cell, (C, d, d)."""
-        return np.array([self.model.square(cell) for cell in self.statistics])
+    def _apart(self) -> np.ndarray:
+        """The cells' average items less the weighted average, (C, d)."""
+        items = np.array([np.diagonal(self.model.square(cell)) for cell in self.statistics])
+        averages = items / np.maximum(self.answered, 1)[:, None]
+        return np.where(self.answered[:, None] > 0, averages - self.weights.values @ items / self.total, 0.0)
 
     @cached_property
-    def _items(self) -> np.ndarray:
-        """How many reports of each cell have each item, (C, d)."""
-        return np.diagonal(self._squares, axis1=1, axis2=2)
+    def _covariances(self) -> np.ndarray:
+        """Of the items of one report of each cell, (C, d, d), never zero: one report more may be any subset."""
+        cells = zip(self.statistics, np.maximum(self.answered, 1), strict=True)
+        moments = np.array([moments_of(self.model.square(cell), n) for cell, n in cells])
+        means = np.diagonal(moments, axis1=1, axis2=2)
+        return np.asarray(moments - means[:, :, None] * means[:, None, :])
 
-    def _of_items(self, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The weights of single items, (m, d), and the weighted average of a report, (m,); G: (m, S), 0 for pairs."""
+    def _of_items(self, G: np.ndarray) -> np.ndarray:
+        """The weights of single items, (m, d); G: (m, S), 0 for pairs."""
         one, other = np.triu_indices(self.model.items)
-        weights = G[:, one == other]
-        return weights, weights @ (self.weights.values @ self._items) / self.total
+        return np.asarray(G[:, one == other])
 
     def squares(self, G: np.ndarray) -> np.ndarray:
-        weights, means = self._of_items(G)
-        squares = np.einsum("md,cde,me->mc", weights, self._squares, weights, optimize=True)
-        means = means[:, None]
-        return np.asarray(squares - 2 * means * (weights @ self._items.T) + means**2 * self.answered) / self.total**2
+        weights = self._of_items(G)
+        varying = np.einsum("md,cde,me->mc", weights, self._covariances, weights, optimize=True)
+        return np.asarray((varying + (weights @ self._apart.T) ** 2) * self.answered) / self.total**2
 
     def sums(self, G: np.ndarray) -> np.ndarray:
-        weights, means = self._of_items(G)
-        return np.asarray(weights @ self._items.T - np.outer(means, self.answered)) / self.total
+        return np.asarray((self._of_items(G) @ self._apart.T) * self.answered) / self.total
 
     def products(self, often: np.ndarray, G: np.ndarray) -> np.ndarray:
-        weights, means = self._of_items(G)
-        crossed = np.outer(weights @ (often @ self._items), means)
-        whole = weights @ np.tensordot(often, self._squares, 1) @ weights.T - crossed - crossed.T
-        return np.asarray(whole + often @ self.answered * np.outer(means, means)) / self.total**2
+        often, weights = often * self.answered / self.total**2, self._of_items(G)
+        apart = weights @ self._apart.T
+        return np.asarray(weights @ np.tensordot(often, self._covariances, 1) @ weights.T + (apart * often) @ apart.T)
 
 
 @dataclass(frozen=True, eq=False)

@@ -262,7 +262,7 @@ class WeightedSetEstimate(SetEstimate):
         return _frequencies(plain, self.strata, plain.reading)
 
     def both(self, one: str, other: str, confidence: float = 0.95) -> FunctionalEstimate:
-        """Raise NotEstimable: pairs of items have no second moments in the sums."""
+        """Raise NotEstimable: the sums lack the moments that the variance of a weighted joint share needs."""
         raise NotEstimable(f"{self.attribute}: joint shares of options have no weighted estimates; use those of groups")
 
     def sensitivity(self, functional: Any) -> Sensitivity | None:

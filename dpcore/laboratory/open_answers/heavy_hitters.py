@@ -84,16 +84,16 @@ def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> f
 
     Every stage must keep the text's prefix among the best BEAM.  Its log odds after the search are normal with mean
     d^2 R / 2 - log(12 N): d is the share in standard errors, R the part of the clients who search, N the number of possible
-    texts.  The posterior probabilities of all texts that nobody has sum to one at most on average, so the weighted test of a
-    text with posterior probability p has about the level FALSE_DISCOVERIES p / (p + 1).
+    texts.  On average, the posterior probabilities of the texts that nobody has add up to one at most, so the weighted test of
+    a text with posterior probability p has about the level FALSE_DISCOVERIES p / (p + 1).  Returns 1 if no share suffices.
     """
     model, even, symbols = mechanism.oracle.model(), 1 / mechanism.oracle.categories, mechanism.symbols + 1
     null = np.sqrt(float(model.variance(even, clients)))
     points, weights = np.polynomial.hermite_e.hermegauss(_POINTS)
     guard = np.sqrt(1 + 1 / np.sqrt(np.pi * (ESTIMATION_ROWS - 1)))  # mean of max(1, s^2), s^2 that of `_spread`
 
-    def missing(share: float) -> float:
-        """By how much the probability is below the power."""
+    def shortfall(share: float) -> float:
+        """Return the power less the probability that a text of this share is found."""
         own = np.sqrt(float(model.variance(min(share + even, 1.0), clients))) / null
         seen = [share / null * np.sqrt(stage.rows.stop / ROWS) for stage in mechanism.stages]
         kept = 1.0
@@ -105,7 +105,9 @@ def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> f
         reported = norm.cdf((share / null * np.sqrt(ESTIMATION_ROWS / ROWS) - guard * threshold) / own)
         return power - float(kept * (weights @ reported) / weights.sum())
 
-    return float(brentq(missing, 0.0, 1.0)) if missing(1.0) < 0 else 1.0
+    if shortfall(1.0) >= 0:
+        return 1.0
+    return float(brentq(shortfall, 0.0, 1.0)) if shortfall(0.0) > 0 else 0.0
 
 
 def _searched(mechanism: TextHashing, frequencies: np.ndarray, clients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,8 @@ import numpy as np
 from dpcore.mechanisms.observation_model import ScoreSums
 
 JOINT_SHARE = "both("  # how its functional begins
-ONE_ITEM = "reports of one item show no two options together; set size = 2 or more"
+ONE_ITEM = "reports of one item show no two options together; set size = 2 or more, or leave it out"
+ONE_CHOSEN = "nobody may choose two options; raise at_most, or do not ask for their joint share"
 
 
 @dataclass(frozen=True)

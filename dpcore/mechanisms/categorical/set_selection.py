@@ -90,7 +90,7 @@ class SetSelection(Mechanism):
     ) -> SetSelection:
         """Return the mechanism that keeps `budget`.
 
-        Without `size` it has the t of least variance of an option nobody chose, `least_size` or more.
+        Without `size`, t is at least `least_size` and has the least variance of the share of an option that nobody chose.
         """
         check_options(categories, at_most)
         if size is not None:

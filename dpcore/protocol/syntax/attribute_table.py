@@ -15,7 +15,7 @@ from typing import Any
 
 from dpcore.errors import SchemeError, check_bend, exact
 from dpcore.mechanisms import Mechanism
-from dpcore.mechanisms.categorical.option_sets import JOINT_SHARE, ONE_ITEM
+from dpcore.mechanisms.categorical.option_sets import JOINT_SHARE, ONE_CHOSEN, ONE_ITEM
 from dpcore.mechanisms.registry import IN_SCHEMES
 from dpcore.protocol.attribute import MISSING, Attribute
 from dpcore.protocol.domain import bins, joint_attribute, option_sets, support_points
@@ -224,8 +224,9 @@ def read_functionals(
         try:
             for functional in map(parse, names):
                 reason = functional.refuses_options(options) if functional.options else None
-                if functional.options and mechanism is not None and mechanism.sizes == (1,):
-                    reason = reason or ONE_ITEM
+                if functional.options and mechanism is not None and reason is None:
+                    only_one = ONE_ITEM if mechanism.sizes == (1,) else None
+                    reason = ONE_CHOSEN if mechanism.parameters()["at_most"] == 1 else only_one
                 if reason is not None:
                     raise SchemeError(f"{functional}: {reason}")
         except SchemeError as error:

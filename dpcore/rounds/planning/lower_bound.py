@@ -33,7 +33,9 @@ def limit(attribute: Any, quantity: str, people: Any, budget: Budget, reports: i
         functional = parse(quantity)
         if not functional.is_linear:
             return None
-        values = functional.expand_probabilities(law, numbers_of(attribute, functional))[1]
+        numbers, places = np.unique(numbers_of(attribute, functional), return_inverse=True)  # of sets, few
+        law = np.bincount(places, law)
+        values = functional.expand_probabilities(law, numbers)[1]
     return math.sqrt(least_variance(values, law, ratio) / reports)
 
 

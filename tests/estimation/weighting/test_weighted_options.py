@@ -59,7 +59,10 @@ def test_equal_weights_change_nothing() -> None:
 
 
 def test_variances_are_those_of_residuals_report_by_report() -> None:
-    """With one margin of all labels, the residuals are those from the means of the cells."""
+    """With one margin of all labels, the residuals are those from the means of the cells.
+
+    The covariance of a report is that of the cell's reports and of one more, which may be any subset.
+    """
     aggregate = drawn(600, 2)
     rows = [("region", name, share) for name, share in zip("nms", POPULATION, strict=True)]
     weights = rake(aggregate.labelled.n, Margins.from_rows(rows, scheme().labels))
@@ -76,7 +79,10 @@ def test_variances_are_those_of_residuals_report_by_report() -> None:
                        if pair[0] != pair[1] for _ in range(count)]  # fmt: skip
             added = np.array([row[a] + row[b] for a, b in subsets]) / float(w @ n)
             leverage = w[cell] * (1 / (w[cell] * n[cell]) - 1 / float(w @ n))
-            total += w[cell] ** 2 * np.sum((added - added.mean()) ** 2) / (1 - leverage)
+            any_subset = np.array([row[a] + row[b] for a in range(model.items) for b in range(a)]) / float(w @ n)
+            mean = (added.sum() + any_subset.mean()) / (len(added) + 1)
+            variance = (np.sum(added**2) + np.mean(any_subset**2)) / (len(added) + 1) - mean**2
+            total += w[cell] ** 2 * len(added) * variance / (1 - leverage)
         expected.append(total)
     np.testing.assert_allclose(strata.variance(g), expected, rtol=1e-10)
 
@@ -90,10 +96,18 @@ def test_intervals_cover_the_population_and_joint_shares_are_refused() -> None:
         mean = found.functional(parse("mean"))
         covered.append([*((low <= truth) & (truth <= high)), mean.low <= truth.sum() <= mean.high])
         off.append(dp.estimate(drawn(4000, seed), "x").raw[0] if seed < 3 else 0.0)
-    assert 0.88 <= np.mean(covered) <= 1.0  # .95, 160 intervals in groups of four, three standard errors
+    assert 0.88 <= np.mean(covered) <= 0.99  # .95, 160 intervals in groups of four, three standard errors
     assert max(off) < truth[0] - 0.2
     with pytest.raises(NotEstimable, match="joint shares of options have no weighted estimates"):
         found.both("car", "bus")
     assert found.functional(parse("both(car, bus)")).is_refused
     assert found.sensitivity(parse("both(car, bus)")) is None
     assert found.sensitivity(parse("mean")).value > 0
+
+
+def test_a_cell_of_one_report_has_no_interval_of_length_zero() -> None:
+    records = {"region": ["n"] + ["m"] * 300 + ["s"] * 300, "x": [["car"]] * 601}
+    found = weighted(dp.aggregate(scheme(), dp.privatize(scheme(), records, dp.seeded(3))))
+    for estimate in (found, found.number):
+        assert np.all(estimate.standard_errors > 0)
+        assert np.all(estimate.high > estimate.low)
