@@ -98,10 +98,10 @@ def estimate_weighted(aggregate: Any, attribute: str, weights: Weights, estimato
     if isinstance(plain, DensityEstimate):
         inference = WeightedInference(plain.inference, strata, plain.lower, plain.upper)
         return replace(plain, inference=inference, assumed=None, any_law=None, **changes)
-    found = replace(_frequencies(plain, strata, plain.exposure.reading), **changes)
-    if isinstance(found, SetEstimate):
-        return WeightedSetEstimate(**{key.name: getattr(found, key.name) for key in fields(found)}, strata=strata)
-    return found
+    estimate = replace(_frequencies(plain, strata, plain.exposure.reading), **changes)
+    if isinstance(estimate, SetEstimate):
+        return WeightedSetEstimate(**{key.name: getattr(estimate, key.name) for key in fields(estimate)}, strata=strata)
+    return estimate
 
 
 @dataclass(frozen=True, eq=False)
