@@ -96,14 +96,14 @@ def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> f
         """Return the power less the probability that a text of this share is found."""
         own = np.sqrt(float(model.variance(min(share + even, 1.0), clients))) / null
         seen = [share / null * np.sqrt(stage.rows.stop / ROWS) for stage in mechanism.stages]
-        kept = 1.0
+        retained = 1.0
         for stage, deviations in zip(mechanism.stages[:-1], seen, strict=False):
-            kept *= norm.cdf((deviations - norm.isf(min(BEAM / float(symbols) ** stage.length, 0.5))) / own)
+            retained *= norm.cdf((deviations - norm.isf(min(BEAM / float(symbols) ** stage.length, 0.5))) / own)
         odds = seen[-1] ** 2 / 2 + seen[-1] * own * points - np.log(_SHARES) - mechanism.length * np.log(symbols)
         posterior = expit(odds)
         threshold = norm.isf(FALSE_DISCOVERIES * posterior / (posterior + 1))
         reported = norm.cdf((share / null * np.sqrt(ESTIMATION_ROWS / ROWS) - guard * threshold) / own)
-        return power - float(kept * (weights @ reported) / weights.sum())
+        return power - float(retained * (weights @ reported) / weights.sum())
 
     if shortfall(1.0) >= 0:
         return 1.0
