@@ -102,7 +102,7 @@ class SetEstimate(FrequencyEstimate):
         if a == b:
             raise SchemeError(f"both takes two different options of {self.attribute}, got {one!r} twice")
         model = self.model
-        gain = float(model.true_both - model.other_both)
+        gain = float(model.contrast_of_both)
         if gain <= 0 or model.at_most == 1:
             raise NotEstimable(f"{self.attribute}: {ONE_ITEM if gain <= 0 else ONE_CHOSEN}")
         start, contrast = float(model.other_both), float(model.of_one.contrast)
@@ -149,7 +149,7 @@ class SetEstimate(FrequencyEstimate):
         """
         if not functional.options:
             return self.number.sensitivity(functional)
-        gain, contrast = float(self.model.true_both - self.model.other_both), float(self.model.of_one.contrast)
+        gain, contrast = float(self.model.contrast_of_both), float(self.model.of_one.contrast)
         if gain <= 0:
             return None
         a, b = map(self._position, functional.options)

@@ -140,6 +140,11 @@ class Strata(ABC):
         taken = w * np.einsum("cm,mk,ck->c", columns, self._inverse, columns, optimize=True) - w / self._often.sum()
         return np.clip(taken, 0.0, constants.MAX_SHARE)
 
+    def apart(self, sums: np.ndarray) -> np.ndarray:
+        """Return the averages of the cells' reports less the weighted average, (C, k), 0 of empty cells; sums: (C, k)."""
+        whole = self.weights.values @ sums / self.total
+        return np.where(self.answered[:, None] > 0, sums / np.maximum(self.answered, 1)[:, None] - whole, 0.0)
+
     @abstractmethod
     def squares(self, G: np.ndarray) -> np.ndarray:
         """Return the sums over each cell's reports of u^2, (m, C); G: (m, S)."""
@@ -205,8 +210,7 @@ class _Scored(Strata):
     @cached_property
     def _apart(self) -> np.ndarray:
         """The cells' average scores less the weighted average, (C, k)."""
-        whole = self.weights.values @ self.statistics / self.total
-        return np.where(self.answered[:, None] > 0, self.statistics / self._answered_once - whole, 0.0)
+        return self.apart(self.statistics)
 
     @cached_property
     def _frequencies(self) -> np.ndarray:
@@ -247,9 +251,7 @@ class _Chosen(Strata):
     @cached_property
     def _apart(self) -> np.ndarray:
         """The cells' average items less the weighted average, (C, d)."""
-        items = np.array([np.diagonal(self.model.square(cell)) for cell in self.statistics])
-        averages = items / np.maximum(self.answered, 1)[:, None]
-        return np.where(self.answered[:, None] > 0, averages - self.weights.values @ items / self.total, 0.0)
+        return self.apart(np.array([np.diagonal(self.model.square(cell)) for cell in self.statistics]))
 
     @cached_property
     def _covariances(self) -> np.ndarray:

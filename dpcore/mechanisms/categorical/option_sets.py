@@ -11,9 +11,13 @@ import numpy as np
 
 from dpcore.mechanisms.observation_model import ScoreSums
 
-JOINT_SHARE = "both("  # how its functional begins
 ONE_ITEM = "reports of one item show no two options together; set size = 2 or more, or leave it out"
 ONE_CHOSEN = "nobody may choose two options; raise at_most, or do not ask for their joint share"
+
+
+def is_joint_share(functional: str) -> bool:
+    """Return whether the name of a functional is that of a joint share, such as "both(bus, train)"."""
+    return functional.lstrip().startswith("both(")
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,11 @@ class SetSums:
         return self.options + self.at_most
 
     @property
+    def contrast_of_both(self) -> Fraction:
+        """true_both - other_both; 0 if reports have one item."""
+        return self.true_both - self.other_both
+
+    @property
     def of_one(self) -> ScoreSums:
         """The counts of single items, each binomial; its cross moments, which sets determine otherwise, are not to be used."""
         p, q, none = self.true_mean, self.other_mean, Fraction(0)
@@ -124,7 +133,7 @@ class SetSums:
         both = items.T @ (items * law[:, None])
         one = np.diagonal(both)
         either = one[:, None] + one - both
-        square = float(self.other_both) + float(self.true_both - self.other_both) * either
+        square = float(self.other_both) + float(self.contrast_of_both) * either
         np.fill_diagonal(square, self.of_one.means(one))
         return np.asarray(square[np.triu_indices(self.items)])
 

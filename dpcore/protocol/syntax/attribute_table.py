@@ -15,7 +15,7 @@ from typing import Any
 
 from dpcore.errors import SchemeError, check_bend, exact
 from dpcore.mechanisms import Mechanism
-from dpcore.mechanisms.categorical.option_sets import JOINT_SHARE, ONE_CHOSEN, ONE_ITEM
+from dpcore.mechanisms.categorical.option_sets import ONE_CHOSEN, ONE_ITEM, is_joint_share
 from dpcore.mechanisms.registry import IN_SCHEMES
 from dpcore.protocol.attribute import MISSING, Attribute
 from dpcore.protocol.domain import bins, joint_attribute, option_sets, support_points
@@ -59,7 +59,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
         elif kind == keys.SET:
             entries |= categories_of(entries)
             entries |= option_sets.read(entries)
-            joint = any(text.lstrip().startswith(JOINT_SHARE) for text in entries["functionals"] or ())
+            joint = any(map(is_joint_share, entries["functionals"] or ()))
             sizes = {"categories": len(entries["categories"]), "at_most": entries["at_most"], "least_size": 1 + joint}
             functionals = ("mean",)
         else:

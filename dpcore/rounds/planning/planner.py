@@ -30,7 +30,7 @@ from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
 from dpcore.functionals import Cdf, parse
 from dpcore.mechanisms.calibration import purposes
-from dpcore.mechanisms.categorical.option_sets import JOINT_SHARE
+from dpcore.mechanisms.categorical.option_sets import is_joint_share
 from dpcore.mechanisms.categorical.randomized_response import RandomizedResponse
 from dpcore.mechanisms.registry import BY_KIND, options_of
 from dpcore.privacy.budget import Budget
@@ -277,8 +277,8 @@ class Planner:
             )
         table["epsilon"] = budget.text
         table.pop("functionals", None)  # only the aim is planned, but joint shares decide the size of a set's reports
-        joint = [text for text in attribute.functionals if text.startswith(JOINT_SHARE)]
-        if joint or (aim.quantity.startswith(JOINT_SHARE) and "size" not in table):
+        joint = list(filter(is_joint_share, attribute.functionals))
+        if joint or (is_joint_share(aim.quantity) and "size" not in table):
             table["functionals"] = joint or [aim.quantity]
         document = {"name": self._scheme.name, "clients": planned, "attributes": {aim.attribute: table}}
         return _parsed(document), self._reports(clients)
