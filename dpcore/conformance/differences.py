@@ -9,7 +9,7 @@ from typing import Any
 from dpcore.conformance.cases import NO_RECORD, NO_SCHEME, Case
 from dpcore.errors import RefusedReport
 from dpcore.protocol import tokens
-from dpcore.wire.payload import layouts
+from dpcore.wire.json_report import layouts
 
 _SHOWN = 60  # characters of an answer that is no report
 _EXPECTED = {NO_RECORD: "the client must refuse the record", NO_SCHEME: "the client must refuse the scheme"}

@@ -9,8 +9,7 @@ Modules:
     base: the functional interface: value, influence, curvature
     distance: Wasserstein distances and Kullback-Leibler divergence
     group: a functional of one category's respondents
-    information: differential entropy, and Fisher information for location
-    integral: integrals of powers and of squared derivatives
+    integral: integrals of powers, of squared derivatives and of logarithms: entropy, Fisher information
     joint: functionals of two attributes: covariance, correlation, conditional means
     linear: moments, proportions and density values
     quantile: quantiles
@@ -26,8 +25,7 @@ from typing import Any
 from dpcore.errors import SchemeError
 from dpcore.functionals.base import Curvature, Density, Expansion, Functional, FunctionDensity, Influence
 from dpcore.functionals.distance import KullbackLeibler, Wasserstein
-from dpcore.functionals.information import Entropy, FisherInformation
-from dpcore.functionals.integral import IntegratedSquare, PowerIntegral
+from dpcore.functionals.integral import Entropy, FisherInformation, IntegratedSquare, PowerIntegral
 from dpcore.functionals.joint import (
     CellDifference,
     ConditionalMean,

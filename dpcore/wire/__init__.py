@@ -8,18 +8,15 @@ Modules:
     arrow_stream: many reports as an Arrow stream, validated
     bundle: the client bundle
     files: files written whole, here or in an object store
-    inbox: which report files a round counts
+    inbox: which report files a round counts, by their bytes and their reports' ids
     json_lines: reports as JSON lines
-    json_report: one report as JSON, validated
+    json_report: one report as JSON, with the payloads of its attributes, validated
     ledger_file: a ledger as a file
     ledgers: a folder of ledgers
     locks: locks of the operating system
     object_store: paths in S3
     parquet_aggregates: aggregates as Parquet
-    parquet_reports: report batches as Parquet
-    parquet_schema: the columns of report files
-    payload: one attribute's report as bytes
-    report_ids: report ids and tokens of files, to find duplicates
+    parquet_reports: report batches as Parquet, and the columns of report files
 """
 
 from __future__ import annotations

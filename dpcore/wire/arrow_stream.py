@@ -1,7 +1,7 @@
 """Reports in bulk as bytes: an Arrow stream, which clients post, and the rows of it that a collector keeps.
 
 A stream has the columns of a report file with `_report_id`, with or without `_client_token`, and its metadata
-(`parquet_schema`).  It ends with its end-of-stream mark and holds no compressed buffer and no dictionary, so that it never
+(`parquet_reports`).  It ends with its end-of-stream mark and holds no compressed buffer and no dictionary, so that it never
 grows when it is read. Bytes that are no such stream are refused whole; its rows are refused one by one, each for one of
 `REASONS`.
 """
@@ -24,8 +24,23 @@ from dpcore.protocol import tokens
 from dpcore.protocol.report import Report, ReportBatch
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire.json_report import REASONS, ROUND_NAME
-from dpcore.wire.parquet_reports import UNKNOWN_LEVEL, answers_of, by_id, layout, names_of, table_of
-from dpcore.wire.parquet_schema import DIGEST, KIND, NAMES, REFUSED, ROUND, SEGMENT, is_single, report_schema, sizes_of
+from dpcore.wire.parquet_reports import (
+    DIGEST,
+    KIND,
+    NAMES,
+    REFUSED,
+    ROUND,
+    SEGMENT,
+    UNKNOWN_LEVEL,
+    answers_of,
+    by_id,
+    is_single,
+    layout,
+    names_of,
+    report_schema,
+    sizes_of,
+    table_of,
+)
 
 _END = b"\xff\xff\xff\xff\0\0\0\0"  # of every Arrow stream
 _HEADER, _COMPRESSION = 2, 3  # fields of the flatbuffers' tables Message and RecordBatch

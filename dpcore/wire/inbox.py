@@ -1,4 +1,4 @@
-"""Which of the files of reports that clients sent a round counts.
+"""Which of the files of reports that clients sent a round counts, by the files' bytes and the reports' ids.
 
 Rule 1.  A round takes every file that no landed round has counted, if it was sent for this round, for an earlier one (it is
 then late) or for none in particular.  What was sent for a later round is left to it.
@@ -21,13 +21,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from dpcore import wire
 from dpcore.errors import InvalidReport, TooFewClients
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.syntax.fields import listed
 from dpcore.protocol.tokens import NAME_BYTES, are_there
-from dpcore.wire.report_ids import among, first_halves, is_within, read_names, repeated, twice
+from dpcore.wire.files import opened
+from dpcore.wire.parquet_reports import NAMES, names_of, unreadable
 
 AGAIN, SECOND = "already_counted", "second_of_token"  # why a report is left out
 LATE = "round_is_closed"  # why a collector refuses one
@@ -130,7 +133,7 @@ def left_out(batches: Iterable[Batch], round_: str, counted: Iterable[np.ndarray
     """Return what a round leaves out, file -> reason -> positions.
 
     counted: the ids, (m, 16) uint8 each, that landed rounds have counted.  Half of every name is held at once, and whole names
-    of those alone whose halves are met twice.  Raises InvalidReport as `wire.report_ids.read_names` does.
+    of those alone whose halves are met twice.  Raises InvalidReport as `read_names` does.
     """
     ordered = sorted(batches, key=lambda batch: (batch.is_late(round_), batch.file))
     halves = [[first_halves(names) for names in read_names(wire.location(batch.path))] for batch in ordered]
@@ -187,3 +190,62 @@ def nothing_due(folder: Path, round_: str, batches: list[Batch], counted: Mappin
 def content_of(files: Iterable[str]) -> str:
     """Return a hash of the files' hashes, so that collecting the same reports again is the same run."""
     return hashlib.sha256("".join(sorted(files)).encode()).hexdigest()
+
+
+def read_names(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ids and the tokens of the reports in a file, (n, 16) uint8 each, zeros where there is none.
+
+    Raises InvalidReport where it cannot be read or holds something else as names.
+    """
+    try:
+        with opened(path) as source, pq.ParquetFile(source) as file:
+            held = [name for name in NAMES if name in file.schema_arrow.names]
+            table, n = file.read(held), file.metadata.num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(path, error) from None
+    if any(table.schema.field(name).type != pa.binary(NAME_BYTES) for name in held):
+        raise InvalidReport(f"{path} does not have the columns of a report file; collect it anew")
+    names = {name: names_of(pa.concat_arrays(table.column(name).chunks)) for name in held if n}
+    ids, tokens = (names.get(name, np.zeros((n, NAME_BYTES), dtype=np.uint8)) for name in NAMES)
+    return ids, tokens
+
+
+def repeated(names: np.ndarray) -> np.ndarray:
+    """Return which names, (n, 16) uint8, occur earlier among them, (n,) bool; zeros are no name."""
+    words = np.ascontiguousarray(names).view("<u8")
+    order = np.lexsort((words[:, 1], words[:, 0]))  # stable: the first of equals comes first
+    ordered, again = words[order], np.zeros(len(names), dtype=bool)
+    again[order[1:]] = np.all(ordered[1:] == ordered[:-1], axis=1)
+    return np.asarray(again & are_there(names))
+
+
+def first_halves(names: np.ndarray, *, all_of: bool = False) -> np.ndarray:
+    """Return the first half of every name that is there, or of all rows, (n,) uint64."""
+    return np.ascontiguousarray(names if all_of else names[are_there(names)]).view("<u8")[:, 0].copy()
+
+
+def twice(ordered: np.ndarray) -> np.ndarray:
+    """Return the values that occur more than once among sorted ones, once each, sorted."""
+    return np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+
+
+def is_within(values: np.ndarray, ordered: np.ndarray) -> np.ndarray:
+    """Return which values are among sorted ones, (n,) bool."""
+    if not len(ordered):
+        return np.zeros(len(values), dtype=bool)
+    return np.asarray(ordered[np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)] == values)
+
+
+def among(names: np.ndarray, others: Iterable[np.ndarray]) -> np.ndarray:
+    """Return which names, (n, 16) uint8, are in one of the others, (m, 16) each, (n,) bool; these may be many."""
+    halves, is_among = np.ascontiguousarray(names).view("<u8")[:, 0], np.zeros(len(names), dtype=bool)
+    ordered = np.sort(halves)
+    for other in others:
+        theirs = np.ascontiguousarray(other).view("<u8")[:, 0]
+        at = np.minimum(np.searchsorted(ordered, theirs), len(ordered) - 1)
+        shared = theirs[ordered[at] == theirs] if len(ordered) else theirs[:0]
+        if len(shared):
+            others_names = set(map(bytes, other[np.isin(theirs, shared)]))
+            looked_at = np.flatnonzero(np.isin(halves, shared))
+            is_among[looked_at] |= [bytes(names[row]) in others_names for row in looked_at]
+    return np.asarray(is_among & are_there(names))

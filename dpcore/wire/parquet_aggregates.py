@@ -20,8 +20,7 @@ from dpcore.protocol.domain.pairs import Pair
 from dpcore.protocol.label_sums import Labelled
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire.files import opened
-from dpcore.wire.parquet_reports import check_stamp, missing, unreadable, write_table
-from dpcore.wire.parquet_schema import AGGREGATE, metadata
+from dpcore.wire.parquet_reports import AGGREGATE, check_stamp, metadata, missing, unreadable, write_table
 
 
 def write_aggregate(path: Path, aggregate: Aggregate) -> None:

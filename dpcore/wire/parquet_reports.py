@@ -1,15 +1,24 @@
-"""Write and read report batches as Parquet.
+"""Report batches as Parquet: the columns of the files, and functions that write and read them.
 
 A file appears whole under its name or not at all (written beside it, then moved), and only its owner can read it.  What is
 read is checked: the scheme's digest and the columns.  A report whose length does not fit its level is kept as one of an
 unknown level.  What a report may be is the mechanism's to say (`accepts`), and the aggregate counts what it refuses.
+
+The shape of the files.
+
+Reports: one row per client.  An attribute whose report is one integer at one level is a column of its name (int64); any other
+is a pair of columns, NAME_level (uint8) and NAME_values (list of int64).  A client that did not report an attribute has nulls.
+A label is a column of one integer.  Where reports have names, two more columns of 16 bytes hold them: _report_id and
+_client_token, no attribute's name.
+Aggregates: one row per statistic.  Both carry the scheme's digest in the file's metadata and are refused under another.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +33,63 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.tokens import NAME_BYTES, are_there
 from dpcore.wire.files import opened, write_whole
 from dpcore.wire.json_report import ROUND_NAME
-from dpcore.wire.parquet_schema import DIGEST, KIND, NAMES, REFUSED, ROUND, is_single, report_schema, sizes_of
 
+DIGEST = b"ldpflow.scheme_digest"
+KIND = b"ldpflow.kind"
+NAMES = ("_report_id", "_client_token")  # columns that a report file may have
+ROUND = b"ldpflow.round"  # of a report file: the round it is sent for
+REFUSED = b"ldpflow.refused"  # of a collector's report file: reason -> how many reports it did not take, as JSON
+SEGMENT = b"ldpflow.segment"  # of a collector's report file: which of its files it is
+AGGREGATE = pa.schema(
+    [
+        ("attribute", pa.string()),
+        ("given", pa.string()),  # '' or 'ATTRIBUTE=CATEGORY', the reported category
+        # 'reports', 'count', 'sum', or 'clients', 'answered', 'rejected', 'example', 'marginal', 'labelled', 'pair'
+        ("statistic", pa.string()),
+        ("level", pa.int64()),
+        ("cell", pa.int64()),
+        ("value", pa.int64()),
+    ]
+)
 UNKNOWN_LEVEL = 255  # no mechanism has so many
 PART = 1 << 17  # reports read at a time, twice a pipeline's block
 _SHARE = 1 << 17  # ids whose first 47 bits are hardly ever those of another's
 _WIDE = 1 << 16  # values of an integer, beyond which a dictionary of them is longer than they are
 _REASON = re.compile(r"[a-z_]{1,63}")  # for which a collector refuses reports
 _MOST_REFUSED = 10**12  # for one reason: as many as clients that may be planned for
+
+
+@lru_cache(maxsize=1024)
+def sizes_of(scheme: Scheme, name: str) -> tuple[int, ...]:
+    """Return how many integers a report of each level of an attribute, or a label, holds."""
+    return scheme.reported[name].mechanism.sizes
+
+
+def is_single(scheme: Scheme, name: str) -> bool:
+    """Return whether a report of the attribute is one integer at one level."""
+    return sizes_of(scheme, name) == (1,)
+
+
+def report_schema(scheme: Scheme, names: Collection[str] = ()) -> pa.Schema:
+    """Return the columns of a report file under a scheme; names: those of `NAMES` that it has."""
+    return _report_schema(scheme, tuple(name for name in NAMES if name in names))
+
+
+@lru_cache(maxsize=256)
+def _report_schema(scheme: Scheme, names: tuple[str, ...]) -> pa.Schema:
+    fields: list[tuple[str, pa.DataType]] = []
+    for name in scheme.reported:
+        if is_single(scheme, name):
+            fields.append((name, pa.int64()))
+        else:
+            fields += [(f"{name}_level", pa.uint8()), (f"{name}_values", pa.list_(pa.int64()))]
+    fields += [(name, pa.binary(NAME_BYTES)) for name in names]
+    return pa.schema(fields, metadata=metadata(scheme, "reports"))
+
+
+def metadata(scheme: Scheme, kind: str) -> dict[bytes, bytes]:
+    """Return the metadata that every file has."""
+    return {DIGEST: scheme.digest.encode(), KIND: kind.encode()}
 
 
 def write_reports(path: Path, scheme: Scheme, batch: ReportBatch, sent_for: str = "") -> None:

@@ -37,7 +37,7 @@ import dpcore as dp
 from dpcore import pipeline, wire
 from dpcore.collector.store.sealing import landing
 from dpcore.protocol.aggregates import Aggregate
-from dpcore.wire.report_ids import read_names
+from dpcore.wire.inbox import read_names
 from tests.helpers import collectors
 from tests.helpers.collectors import SCHEME, Sender, Serving
 from tests.helpers.ports import free_port

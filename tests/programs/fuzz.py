@@ -32,7 +32,7 @@ def decoders(runs: int, seed: int, corpus: Path) -> None:
 
     with atheris.instrument_imports(include=["dpcore.wire", "dpcore.protocol.tokens"]):
         from dpcore import wire  # noqa: F401
-        from dpcore.wire import arrow_stream, json_report, parquet_reports, payload  # noqa: F401
+        from dpcore.wire import arrow_stream, json_report, parquet_reports
 
     import dpcore as dp
     from dpcore.errors import InvalidReport, RefusedReport

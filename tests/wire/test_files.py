@@ -21,8 +21,7 @@ from dpcore.protocol.report import in_order, with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.tokens import to_text
 from dpcore.wire import inbox
-from dpcore.wire.parquet_reports import order_of
-from dpcore.wire.parquet_schema import DIGEST, KIND, ROUND
+from dpcore.wire.parquet_reports import DIGEST, KIND, ROUND, order_of
 
 People = Callable[..., dict[str, np.ndarray]]
 

@@ -18,7 +18,7 @@ from dpcore.mechanisms import Reports
 from dpcore.protocol import tokens
 from dpcore.protocol.report import Report, batch_of
 from dpcore.protocol.scheme import Scheme
-from dpcore.wire.payload import layouts
+from dpcore.wire.json_report import layouts
 from tests.helpers import client_cases
 from tests.helpers.schemes import Parsed
 
@@ -71,7 +71,7 @@ def test_a_report_comes_back_as_it_was_sent(subtests: pytest.Subtests) -> None:
 def test_a_dyadic_wave_report_is_at_most_four_bytes_of_payload() -> None:
     from dpcore.mechanisms import DyadicWave
     from dpcore.privacy.budget import Budget
-    from dpcore.wire.payload import Layout
+    from dpcore.wire.json_report import Layout
 
     for epsilon in ("0.1", "1", "8"):
         for cells in (2, 64, 1024):

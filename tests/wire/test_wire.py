@@ -17,8 +17,8 @@ from dpcore.errors import InvalidReport, SchemeMismatch
 from dpcore.protocol.report import with_ids
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire import inbox
+from dpcore.wire.inbox import read_names, repeated
 from dpcore.wire.parquet_reports import order_of
-from dpcore.wire.report_ids import read_names, repeated
 from tests.helpers.client_cases import LABELLED
 
 People = Callable[..., dict[str, np.ndarray]]

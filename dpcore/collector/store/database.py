@@ -38,8 +38,7 @@ from dpcore.wire import Rows, joined, private_file, sync_folder
 from dpcore.wire.inbox import SECOND
 from dpcore.wire.inbox import STORE as FILE
 from dpcore.wire.locks import alone
-from dpcore.wire.parquet_reports import names_of, order_of
-from dpcore.wire.parquet_schema import NAMES
+from dpcore.wire.parquet_reports import NAMES, names_of, order_of
 
 FORMAT = 2
 _SLICE, TURN = 1 << 20, 0.002  # bytes of bodies per deletion, and seconds between two deletions

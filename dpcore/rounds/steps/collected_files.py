@@ -18,7 +18,7 @@ from dpcore.protocol.tokens import NAME_BYTES
 from dpcore.results import warehouse
 from dpcore.rounds.run import Run
 from dpcore.wire import inbox
-from dpcore.wire.report_ids import among
+from dpcore.wire.inbox import among
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,8 +24,7 @@ from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.records.blocks import BLOCK
 from dpcore.protocol.report import ReportBatch
 from dpcore.protocol.scheme import Scheme
-from dpcore.wire.parquet_reports import PART
-from dpcore.wire.parquet_schema import report_schema
+from dpcore.wire.parquet_reports import PART, report_schema
 
 BLOCKS = 32  # of 65,536 reports in the file: two million
 IN_MEMORY = PART // BLOCK  # blocks, of as many reports as a round reads at a time
