@@ -34,9 +34,8 @@ from dpcore.mechanisms.categorical.unary_encoding import BitCounts
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.mechanisms.odds import total_variation
 from dpcore.privacy.budget import Budget
-from dpcore.privacy.shuffling.central_epsilon import Figure, jointly, published, upward
+from dpcore.privacy.shuffling.central_epsilon import CONDITION, Figure, Publication, jointly, published, upward
 from dpcore.privacy.shuffling.channel import Level, attacks_of, level_of, up
-from dpcore.privacy.shuffling.condition import CONDITION, Publication
 from dpcore.privacy.shuffling.contrast import Contrast
 from dpcore.privacy.shuffling.kinds import Kinds
 from dpcore.protocol.scheme import Scheme

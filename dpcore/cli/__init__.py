@@ -8,9 +8,8 @@ Modules:
     __main__: entry point of `python -m dpcore.cli`
     conformance: commands for clients in other languages: vectors, conformance
     dry_run: `ldpflow dry-run`: repeated simulated rounds of a scheme
-    odds: odds of reports, printed
     options: options that several commands share
-    printing: tables and progress in the terminal
+    printing: tables, odds and progress bars
     projects: commands of a project: init, up, deploy, status, watch, backup, restore
     queries: commands on landed rounds: query, show, export, publish
     reports: commands on reports: privatize, receive, serve, key

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpcore.cli.odds import show_odds, show_odds_plan
 from dpcore.cli.options import DataOption, LanguageOption, SchemeArgument, WarehouseOption, file_of
-from dpcore.cli.printing import new_table, progress, relative, show
+from dpcore.cli.printing import new_table, progress, relative, show, show_odds, show_odds_plan
 from dpcore.rounds.defaults import DEFAULT_DATA, today
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ the format and validation of a report (`wire`), aggregation (`rounds`).  May imp
 FastAPI and uvicorn.
 
 Modules:
-    backend: the parts of one collector, connected
+    backend: the parts of one collector, connected, and its metrics
     browser_client: the browser client as one JavaScript file
     http/: the HTTP interface of the collector: service, access, limits and connections
     serve: `ldpflow serve`: the collector as a process

@@ -15,11 +15,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
 from dpcore.collector.browser_client import ENTRY, joined
-from dpcore.collector.http.metrics import Metrics
 from dpcore.collector.store.database import Store
 from dpcore.collector.store.intake import Intake, Outcome, Upload
-from dpcore.collector.store.partition import WHOLE, Share
+from dpcore.collector.store.report_ids import WHOLE, Share
 from dpcore.collector.store.sealing import Sealer, landing
 from dpcore.collector.store.transfer import Transfer
 from dpcore.errors import SchemeError, StoreError
@@ -28,6 +30,8 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.wire import judge, rows_of, write_bundle
 from dpcore.wire.inbox import closed_rounds
 
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _PAGE = "consent.html"
 _JSON = '<script type="application/json" id="%s">{}</script>'
 _PATHS = 'data-bundle="bundle/" data-reports="reports"'
@@ -36,6 +40,45 @@ _TICK_SECONDS = 1.0  # between two runs of the sealing thread
 _HANDOVER_SECONDS = 3.0  # that a stopping collector waits for the others to read their files
 _FINAL_SEAL_SECONDS = 60.0  # that a stopping collector seals for; the next collector seals the rest
 _log = logging.getLogger(__name__)
+
+
+class Metrics:
+    """The metrics of one collector, in a separate registry."""
+
+    def __init__(self) -> None:
+        own = self._registry = CollectorRegistry()
+        self._reports = Counter("ldpflow_reports", "Reports by outcome", ["scheme", "outcome"], registry=own)
+        self._refused = Counter("ldpflow_refused", "Reports refused, by reason", ["scheme", "reason"], registry=own)
+        self.requests = Counter("ldpflow_requests", "Requests by path and status", ["path", "status"], registry=own)
+        self.seconds = Histogram(
+            "ldpflow_request_seconds", "Seconds a request took", ["path"], buckets=_SECONDS, registry=own
+        )
+        self._commit = Histogram("ldpflow_commit_seconds", "Seconds a commit took", buckets=_SECONDS, registry=own)
+        self._shared = Counter("ldpflow_committed_requests", "Requests committed", registry=own)
+        self.waiting = Gauge("ldpflow_reports_waiting", "Accepted reports that are not sealed yet", registry=own)
+        self.set_aside = Gauge("ldpflow_reports_set_aside", "Reports that were damaged in the store", registry=own)
+        self.failing = Gauge("ldpflow_failing", "1 if the last attempt to write failed", ["what"], registry=own)
+        self.files = Counter("ldpflow_files", "Files sealed into the landing folder", registry=own)
+
+    def carried_out(self, scheme: str, outcome: Outcome) -> None:
+        """Count the outcome of an upload."""
+        for name, count in {
+            "accepted": outcome.accepted,
+            "already_have": outcome.replayed,
+            "handed_on": outcome.handed,
+            "refused": outcome.refused.total(),
+        }.items():
+            self._reports.labels(scheme, name).inc(count)
+        for reason, count in outcome.refused.items():
+            self._refused.labels(scheme, reason).inc(count)
+
+    def synced(self, seconds: float, requests: int) -> None:
+        """Record a commit: its duration and the number of requests in it."""
+        self._commit.observe(seconds)
+        self._shared.inc(requests)
+
+    def text(self) -> bytes:
+        return generate_latest(self._registry)
 
 
 class UploadHandler(Protocol):

@@ -19,10 +19,9 @@ import uvicorn
 from dpcore.collector.backend import Collector, UploadHandler
 from dpcore.collector.http import rate_limits
 from dpcore.collector.http.access_keys import Access
-from dpcore.collector.http.connections import ConnectionLimits, Listener
-from dpcore.collector.http.server_protocol import Server, config_of
+from dpcore.collector.http.server_protocol import ConnectionLimits, Listener, Server, config_of
 from dpcore.collector.http.service import Service
-from dpcore.collector.store.partition import WHOLE, Share
+from dpcore.collector.store.report_ids import WHOLE, Share
 from dpcore.errors import SchemeError, StoreError
 from dpcore.protocol.scheme import Scheme
 

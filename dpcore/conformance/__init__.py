@@ -4,9 +4,8 @@ Here: schemes, records and random words that are known, and what a client makes 
 and files (`cli`).  May import client, wire, protocol, mechanisms and errors; needs numpy alone.
 
 Modules:
-    cases: the cases of a scheme, as lines of JSON
+    cases: the cases of a scheme, as lines of JSON, with random words that are known
     differences: how an answer differs from the expected one
-    known_words: sources of random words that record what is drawn
     schemes: schemes and records that every client is tried on
 """
 

@@ -2,9 +2,8 @@
 
 from dpcore.estimation.consistency import project_cumulative, project_density, project_simplex
 from dpcore.estimation.density.expectation_maximization import ExpectationMaximization, maximize
-from dpcore.estimation.density.level_rule import Fixed, Lepski, LevelRule, Undersmoothed
 from dpcore.estimation.density.log_spline import LogSpline
-from dpcore.estimation.density.projection import Projection
+from dpcore.estimation.density.projection import Fixed, Lepski, LevelRule, Projection, Undersmoothed
 from dpcore.estimation.estimator import Estimator
 from dpcore.estimation.frequency.frequency import Frequency
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from dpcore.privacy.shuffling.condition import FEWEST, Publication
+from dpcore.privacy.shuffling.central_epsilon import FEWEST, Publication
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.label_sums import members
 from dpcore.results import warehouse

@@ -23,9 +23,8 @@ from dpcore.mechanisms import (
 from dpcore.mechanisms.noise import discrete_laplace
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.privacy.budget import Budget
-from dpcore.privacy.shuffling.central_epsilon import published, upward
+from dpcore.privacy.shuffling.central_epsilon import Publication, published, upward
 from dpcore.privacy.shuffling.channel import Level, level_of
-from dpcore.privacy.shuffling.condition import Publication
 from dpcore.protocol.scheme import Scheme
 
 N, DELTA = 100_000, 1e-6

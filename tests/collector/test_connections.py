@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dpcore.collector.http import rate_limits
-from dpcore.collector.http.connections import ConnectionLimits, Listener
+from dpcore.collector.http.server_protocol import ConnectionLimits, Listener
 from dpcore.collector.store.sealing import landing
 from dpcore.errors import SchemeError
 from tests.helpers import collectors

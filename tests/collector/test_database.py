@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 import dpcore as dp
 from dpcore import wire
 from dpcore.collector.store import database as store
-from dpcore.collector.store import known_ids as known_module
+from dpcore.collector.store import report_ids as known_module
 from dpcore.collector.store import sealing
 from dpcore.collector.store.database import Store
-from dpcore.collector.store.known_ids import KnownIds
+from dpcore.collector.store.report_ids import KnownIds
 from dpcore.collector.store.sealing import Sealer, landing
 from dpcore.errors import InvalidReport, StoreError
 from dpcore.protocol.tokens import are_there

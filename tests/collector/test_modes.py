@@ -12,7 +12,7 @@ import pytest
 from dpcore import wire
 from dpcore.collector.store import database, sealing
 from dpcore.collector.store.database import Store
-from dpcore.collector.store.partition import Share
+from dpcore.collector.store.report_ids import Share
 from dpcore.collector.store.sealing import Sealer
 from dpcore.collector.store.transfer import Transfer
 from dpcore.protocol.scheme import Scheme

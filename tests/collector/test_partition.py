@@ -17,7 +17,7 @@ from dpcore.collector.store import database as store_module
 from dpcore.collector.store import transfer as handing_module
 from dpcore.collector.store.database import Store
 from dpcore.collector.store.intake import Intake
-from dpcore.collector.store.partition import MOST, WHOLE, Share
+from dpcore.collector.store.report_ids import MOST, WHOLE, Share
 from dpcore.collector.store.sealing import Sealer, landing
 from dpcore.collector.store.transfer import Transfer
 from dpcore.errors import SchemeError, StoreError

@@ -22,11 +22,10 @@ import dpcore as dp
 from dpcore import wire
 from dpcore.collector.backend import Collector
 from dpcore.collector.http.access_keys import Access
-from dpcore.collector.http.connections import ConnectionLimits, Listener
-from dpcore.collector.http.server_protocol import Server, config_of
+from dpcore.collector.http.server_protocol import ConnectionLimits, Listener, Server, config_of
 from dpcore.collector.http.service import LINES, ONE, STREAM, Service
 from dpcore.collector.serve import listening
-from dpcore.collector.store.partition import WHOLE, Share
+from dpcore.collector.store.report_ids import WHOLE, Share
 from dpcore.protocol import tokens
 from dpcore.protocol.report import ReportBatch, with_ids
 from dpcore.protocol.scheme import Scheme

@@ -14,12 +14,10 @@ import pytest
 
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.privacy.shuffling.blanket import Blanket
-from dpcore.privacy.shuffling.central_epsilon import jointly, published
+from dpcore.privacy.shuffling.central_epsilon import Publication, jointly, published
 from dpcore.privacy.shuffling.channel import Level, level_of
-from dpcore.privacy.shuffling.condition import Publication
-from dpcore.privacy.shuffling.contrast import Contrast
+from dpcore.privacy.shuffling.contrast import Contrast, TwoCategories
 from dpcore.privacy.shuffling.kinds import Kinds
-from dpcore.privacy.shuffling.two_categories import TwoCategories
 
 N, DELTA = 100_000, 1e-6
 EPSILONS = (0.0, 0.2, 0.7, 1.2)

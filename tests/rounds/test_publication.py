@@ -14,7 +14,7 @@ import pytest
 import dpcore as dp
 from dpcore import pipeline
 from dpcore.audit.publication import central_guarantee
-from dpcore.privacy.shuffling.condition import CONDITION, CONDITION_OF_PAGE, Publication
+from dpcore.privacy.shuffling.central_epsilon import CONDITION, CONDITION_OF_PAGE, Publication
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.results.tables.spending import TokenCharges
 from dpcore.results.warehouse import open_for_reading

@@ -2,11 +2,9 @@
 
 Modules:
     access_keys: API keys and what each may do
-    connections: limits on open and idle connections
-    metrics: Prometheus metrics of a collector
     middleware: error responses, cross-origin rules and request counts, for every path
     rate_limits: limits on requests, bytes and seconds of one sender
     responses: models of the response bodies, documented in OpenAPI
-    server_protocol: uvicorn's HTTP protocol with stricter parsing
+    server_protocol: uvicorn's HTTP protocol with limits on open and idle connections
     service: the routes: schemes out, reports in
 """

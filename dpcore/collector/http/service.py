@@ -18,10 +18,9 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.requests import ClientDisconnect
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from dpcore.collector.backend import Collector, ServedScheme
+from dpcore.collector.backend import CONTENT_TYPE, Collector, ServedScheme
 from dpcore.collector.http import rate_limits
 from dpcore.collector.http.access_keys import Access
-from dpcore.collector.http.metrics import CONTENT_TYPE
 from dpcore.collector.http.middleware import Ended, OuterMiddleware, add_error_handlers, trouble
 from dpcore.collector.http.responses import (
     A_LINE_EACH,

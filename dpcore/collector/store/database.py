@@ -1,4 +1,4 @@
-"""The durable store of accepted reports: one SQLite file for each collector or each share of a folder (`partition`).
+"""The durable store of accepted reports: one SQLite file for each collector or each share of a folder (`report_ids`).
 
 Several collectors without shares may use one file; they take turns.
 
@@ -29,8 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcore.collector.store.known_ids import KnownIds
-from dpcore.collector.store.partition import WHOLE, Share
+from dpcore.collector.store.report_ids import WHOLE, KnownIds, Share
 from dpcore.errors import StoreError
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.tokens import NAME_BYTES, are_there

@@ -30,7 +30,7 @@ from dpcore.collector.store.database import (
     store_errors,
     transaction,
 )
-from dpcore.collector.store.partition import WHOLE, Share
+from dpcore.collector.store.report_ids import WHOLE, Share
 from dpcore.errors import StoreError
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire import private_file, private_folder, sync_folder, write_segment

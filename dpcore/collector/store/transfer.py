@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dpcore.collector.store.database import checksum, connect, delete_in_turns, store_errors
 from dpcore.collector.store.intake import Upload
-from dpcore.collector.store.partition import Share
+from dpcore.collector.store.report_ids import Share
 from dpcore.collector.store.sealing import write_durably
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire import private_folder, sync_folder, write_kept

@@ -1,7 +1,13 @@
-"""The projection estimate of a density: the plug-in estimate through the dual, at a level that a rule chooses."""
+"""The projection estimate of a density, through the dual, and the rules that choose its resolution level.
+
+`Lepski` takes the coarsest level from which no finer one differs by more than its noise.  The distribution of the noise is
+known, and thresholds are its quantiles.  The literal rules of the source, whose constants have no universal value, are in
+`laboratory.theory.level_rules`.  Source: [Szabo2024]; the calibration is ours.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -10,16 +16,133 @@ from typing import Any, Self
 
 import numpy as np
 
+from dpcore.errors import NotEstimable, SchemeError, check_positive
+from dpcore.estimation import constants
 from dpcore.estimation.density import resolution_levels
 from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.density.inner_products import InnerProducts
-from dpcore.estimation.density.level_rule import Fixed, Lepski, LevelRule, Undersmoothed
+from dpcore.estimation.density.resolution_levels import Ladder
+from dpcore.estimation.diagnostics.chi_square_mixture import ChiSquareMixture
+from dpcore.estimation.diagnostics.evidence import LevelRow
 from dpcore.estimation.estimator import DensityEstimator
 from dpcore.estimation.inference import distribution_free
 from dpcore.estimation.inference.delta_method import DeltaMethod
 from dpcore.estimation.joint.conditioning import Pair
 from dpcore.functionals.group import Group
 from dpcore.mechanisms.observation_model import NoisyFeatures
+
+
+class LevelRule(ABC):
+    """Chooses a level of a ladder.
+
+    undersmoothing: number of levels by which the centre of bands is finer, if the data choose the level; functionals are then
+    corrected.
+    """
+
+    undersmoothing: int = 0
+
+    @abstractmethod
+    def select(self, ladder: Ladder) -> tuple[int, tuple[LevelRow, ...]]:
+        """Return the chosen level and the comparisons, one row per level; raises NotEstimable if it cannot."""
+
+
+@dataclass(frozen=True)
+class Fixed(LevelRule):
+    """A fixed level j, coarsest_level <= j <= finest_level + 1."""
+
+    level: int
+
+    def select(self, ladder: Ladder) -> tuple[int, tuple[LevelRow, ...]]:
+        basis = ladder.basis
+        if not basis.coarsest_level <= self.level <= basis.finest_level + 1:
+            raise SchemeError(
+                f"level must lie between {basis.coarsest_level} and {basis.finest_level + 1} for this scheme, "
+                f"got {self.level}"
+            )
+        if self.level not in ladder.levels:
+            raise NotEstimable(
+                f"level {self.level}: some of its blocks have no reports; choose one of {_listed(ladder.levels)}"
+            )
+        return self.level, tuple(LevelRow(j, None, None, j == self.level) for j in ladder.levels)
+
+
+@dataclass(frozen=True)
+class Undersmoothed(LevelRule):
+    """A level that depends on n and epsilon alone, for smooth functionals: one finer than balances a curve with p = degree + 1.
+
+    ceil(log2((n epsilon^2)^{1/(2p+2)})) + 1, at most floor(log2((n epsilon^2)^{1/4})), above which the noise of squares
+    dominates, and within the levels that have reports.  Lepski's level is too coarse for functionals whose linear bias must
+    vanish faster than their noise; this level overfits the curve on purpose.
+    """
+
+    def select(self, ladder: Ladder) -> tuple[int, tuple[LevelRow, ...]]:
+        size = np.log2(ladder.n * ladder.epsilon**2)
+        wanted = int(np.ceil(size / (2 * (ladder.basis.degree + 1) + 2))) + 1
+        level = min(max(min(wanted, int(np.floor(size / 4))), ladder.levels[0]), ladder.levels[-1])
+        return level, tuple(LevelRow(j, None, None, j == level) for j in ladder.levels)
+
+
+@dataclass(frozen=True)
+class Lepski(LevelRule):
+    """The smallest j such that ||f^l - f^j|| <= constant * q_jl for every l > j, norms in L2.
+
+    q_jl is the 1 - .05 * 4^{-(l - j)} quantile of the norm of the noise of f^l - f^j, a weighted sum of chi-squares with known
+    weights.  A level that describes the density is rejected with probability at most .05 (1/4 + 1/16 + ...) = 1/60.
+
+    constant: > 0; 1 is calibrated.
+    """
+
+    constant: float = 1.0
+    undersmoothing = 1
+
+    def __post_init__(self) -> None:
+        check_positive(constant=self.constant)
+
+    def select(self, ladder: Ladder) -> tuple[int, tuple[LevelRow, ...]]:
+        return first_accepted(ladder, distances(ladder.energies), self.constant * thresholds(ladder.spectra))
+
+
+def distances(energies: np.ndarray) -> np.ndarray:
+    """Return ||f^l - f^j||, shape (..., L, L), zero for l <= j, from ||f^{j+1} - f^j||^2, shape (..., L - 1)."""
+    total = np.concatenate([np.zeros((*energies.shape[:-1], 1)), np.cumsum(energies, axis=-1)], axis=-1)
+    return np.sqrt(np.maximum(total[..., None, :] - total[..., :, None], 0.0))
+
+
+def thresholds(spectra: tuple[np.ndarray, ...]) -> np.ndarray:
+    """Return q_jl, shape (L, L), from the eigenvalues of each block's noise; one where l <= j."""
+    size = len(spectra) + 1
+    table = np.ones((size, size))
+    for j in range(size):
+        for l in range(j + 1, size):
+            law = ChiSquareMixture(np.concatenate(spectra[j:l]))
+            # Errors are four times rarer per level of distance, as squared error grows fourfold per level
+            table[j, l] = np.sqrt(law.quantile(1 - constants.SIGNIFICANCE * 4.0 ** -(l - j)))
+    return table
+
+
+def accepted(statistic: np.ndarray, threshold: np.ndarray) -> np.ndarray:
+    """Return the index of the first level that no finer one rejects, shape (...), from (..., L, L) and (L, L)."""
+    finer = np.triu(np.ones(threshold.shape, dtype=bool), 1)
+    return np.asarray(np.argmin(np.any((statistic > threshold) & finer, axis=-1), axis=-1))
+
+
+def first_accepted(ladder: Ladder, statistic: np.ndarray, threshold: np.ndarray) -> tuple[int, tuple[LevelRow, ...]]:
+    """Return the first level that no finer one rejects, and per level the comparison closest to its threshold; both (L, L)."""
+    chosen = ladder.levels[int(accepted(statistic, threshold))]
+    rows = []
+    for index, level in enumerate(ladder.levels):
+        if level == ladder.levels[-1]:
+            rows.append(LevelRow(level, None, None, level == chosen))
+            continue
+        ratios = statistic[index, index + 1 :] / threshold[index, index + 1 :]
+        worst = index + 1 + int(np.argmax(ratios))
+        pair = float(statistic[index, worst]), float(threshold[index, worst])
+        rows.append(LevelRow(level, *pair, level == chosen))
+    return chosen, tuple(rows)
+
+
+def _listed(levels: range) -> str:
+    return f"{levels[0]} to {levels[-1]}" if len(levels) > 1 else str(levels[0])
 
 
 @dataclass(frozen=True)

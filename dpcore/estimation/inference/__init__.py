@@ -2,7 +2,7 @@
 
 Modules:
     binning_error: error due to binning and to discrete values
-    bounded_curvature: intervals valid under a stated bound on the second derivative
+    bounded_curvature: intervals under a stated bound on the second derivative, also of quadratic functionals
     bounded_influence: influence functions where a density is close to zero
     comparison: differences of rounds, groups and cohorts
     confidence_bands: pointwise and simultaneous confidence bands
@@ -10,7 +10,6 @@ Modules:
     distribution_free: intervals valid for every distribution
     distribution_free_weights: weights with known mean for every distribution
     one_step_correction: one-step estimates of functionals of a penalised fit (median, mean, entropy, ...)
-    quadratic_functionals: quadratic functionals under a curvature bound
     quantile_inversion: quantiles by inversion of the corrected distribution function
     residual_projection: unpenalised projection of the residuals of a penalised fit
     smoothness_class: the class of densities of bounded curvature, and its worst bias

@@ -1,6 +1,6 @@
 """The level rules of [Szabo2024] as they are printed: constants that no theorem chose, logarithms in place of constants.
 
-Estimates use `estimation.density.level_rule`; these can be given to `Projection` in their stead.
+Estimates use those of `estimation.density.projection`; these can be given to `Projection` in their stead.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from dpcore.errors import EmptyWindow, SchemeError, check_positive, check_within
 from dpcore.estimation.density.densities import Spline
-from dpcore.estimation.density.level_rule import Fixed, LevelRule, first_accepted
+from dpcore.estimation.density.projection import Fixed, LevelRule, first_accepted
 from dpcore.estimation.density.resolution_levels import Ladder
 from dpcore.estimation.diagnostics.evidence import LevelRow
 

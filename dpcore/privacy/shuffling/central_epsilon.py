@@ -1,10 +1,15 @@
-"""A figure for an attribute, a round, several rounds: (epsilon, delta) of what is published, between two bounds.
+"""The central epsilon by shuffling: when it exists, and its value for an attribute, a round and several rounds.
 
 Levels are public, so that a client at level l hides among those at it: the crowd there is n times its share, and delta is the
 levels' average at one epsilon.  A crowd is never averaged.  A client that reports one of several units hides among those of
 the unit in the same way.  Attributes whose reports are counted together (pairs) are one channel: its ratio is the product of
 theirs.  What is published in groups by a label has the group as its crowd.  Epsilons and deltas add up over attributes and
 rounds.
+
+Condition.  What is seen must be a function of the multiset of reports, and of nothing else.  The figure is for an observer of
+what is published.  It is refused, with the reason, where something links a report to a person or to other reports of that
+person, since then nobody hides in a crowd.  For anybody who sees reports (the collector's operator, a thief of a disk) the
+local epsilon applies.
 """
 
 from __future__ import annotations
@@ -17,13 +22,67 @@ from functools import partial
 from itertools import product
 from statistics import NormalDist
 
-from dpcore.errors import check_within
+from dpcore.errors import SchemeError, check_within
 from dpcore.privacy.shuffling.channel import Level
 
+CONDITION = (
+    "and raw reports are deleted, carry no token and are not memoized; against anyone who sees a report, only the local "
+    "epsilon protects"
+)
+CONDITION_OF_PAGE = (
+    "if reports are deleted, carry no token and have fresh noise; for anyone who sees a report it is the ε above"
+)
+FEWEST = 50  # reports of a group that published results distinguish; with fewer there is no figure
 _TOLERANCE = 3e-5  # of epsilon
 _LINES, _STEPS = 8, 80  # so many steps by lines, then by halves
 _NEARLY = 0.98  # of the local epsilon, above which nobody needs to know
 _CLOSE = 0.999  # of what is not below it, where a lower bound is looked for first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publication:
+    """What is true of a round beside its scheme.
+
+    tokens: whether any report has one. memoized: whether clients give a remembered answer again. keeps_reports: whether files
+    of reports stay. in_order: whether what is published shows how it grew as reports came. least_cell: the fewest reports in
+    any group that published results distinguish, None where there are no groups. delta: what the scheme's own noise leaves
+    open.
+    """
+
+    tokens: bool = False
+    memoized: bool = False
+    keeps_reports: bool = False
+    in_order: bool = False
+    least_cell: int | None = None
+    delta: float = 0.0
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Why there is no second figure, each a clause; none where there is one.
+
+        >>> Publication(tokens=True).refusals
+        ('reports carry tokens, which link those of one client',)
+        """
+        few = self.least_cell is not None and self.least_cell < FEWEST
+        reasons = {
+            "reports carry tokens, which link those of one client": self.tokens,
+            "answers are remembered, so that a person's report comes again, and a rare one is known by it": self.memoized,
+            "files of reports are kept, and they show more than what is published": self.keeps_reports,
+            "what is published shows the order in which reports came, so that a report hides among few": self.in_order,
+            f"published results distinguish a group of {self.least_cell} reports, fewer than {FEWEST}": few,
+            "noise is Gaussian, whose epsilon holds but for a delta of its own": self.delta > 0,
+        }
+        return tuple(reason for reason, holds in reasons.items() if holds)
+
+    def require(self) -> None:
+        """Raise SchemeError with the reasons where there is no second figure."""
+        if self.refusals:
+            raise SchemeError(
+                "publication has no epsilon below the local one: "
+                + "; ".join(self.refusals)
+                + ". Publish sums of reports "
+                "without tokens and memory, delete the reports, and merge small groups"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,9 +18,8 @@ import numpy as np
 
 from dpcore.errors import CalibrationError
 from dpcore.privacy.shuffling.blanket import Blanket
-from dpcore.privacy.shuffling.contrast import Contrast
+from dpcore.privacy.shuffling.contrast import Contrast, TwoCategories
 from dpcore.privacy.shuffling.kinds import Kinds, kinds_of
-from dpcore.privacy.shuffling.two_categories import TwoCategories
 
 _PAIRS = 128  # up to so many different rows every pair is looked at
 _THIRDS = 64  # of the values that everybody else may hold, so many are tried

@@ -11,8 +11,7 @@ import pandas as pd
 
 from dpcore.errors import WarehouseError
 from dpcore.estimation.functional_estimate import BIAS_AWARE, DISTRIBUTION_FREE, REPEATED, TWO_ROUNDS
-from dpcore.privacy.shuffling.central_epsilon import upward
-from dpcore.privacy.shuffling.condition import CONDITION_OF_PAGE
+from dpcore.privacy.shuffling.central_epsilon import CONDITION_OF_PAGE, upward
 from dpcore.results.pages.experiments import experiments_of
 from dpcore.results.pages.latest_round import NothingLanded
 from dpcore.results.pages.pairs import pairs_of

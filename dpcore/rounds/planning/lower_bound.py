@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.estimation.diagnostics.density_efficiency import curve_ratio
-from dpcore.estimation.diagnostics.efficiency import least_error, least_variance
+from dpcore.estimation.diagnostics.efficiency import curve_ratio, least_error, least_variance
 from dpcore.functionals import parse
 from dpcore.functionals.base import FunctionDensity
 from dpcore.mechanisms.observation_model import FiniteChannel

@@ -10,7 +10,7 @@ from scipy.interpolate import BSpline
 import dpcore as dp
 from dpcore.estimation.density import resolution_levels
 from dpcore.estimation.density.inner_products import InnerProducts
-from dpcore.estimation.density.level_rule import accepted, distances, thresholds
+from dpcore.estimation.density.projection import accepted, distances, thresholds
 from dpcore.mechanisms.bases import bspline
 from tests.helpers.cases import of_each_kind, some_by_day
 from tests.helpers.statistical import draws_for_variance, mean_agrees

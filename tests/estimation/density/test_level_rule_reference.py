@@ -12,7 +12,7 @@ from dpcore.errors import EmptyWindow, NotEstimable, SchemeError
 from dpcore.estimation.density import resolution_levels
 from dpcore.estimation.density.densities import Spline
 from dpcore.estimation.density.inner_products import InnerProducts
-from dpcore.estimation.density.level_rule import distances, thresholds
+from dpcore.estimation.density.projection import distances, thresholds
 from dpcore.estimation.diagnostics.chi_square_mixture import ChiSquareMixture, error_law
 from dpcore.estimation.estimators import Lepski, Undersmoothed
 from dpcore.laboratory.theory.level_rules import PaperLepski, PaperUndersmoothed

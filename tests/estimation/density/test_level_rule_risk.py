@@ -16,7 +16,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 
 from dpcore import _random as dp_random
 from dpcore.estimation.density.inner_products import conditioned
-from dpcore.estimation.density.level_rule import accepted, distances, thresholds
+from dpcore.estimation.density.projection import accepted, distances, thresholds
 from dpcore.laboratory.theory.noise_energy import noise_energy
 from dpcore.mechanisms.noise import discrete_laplace
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace

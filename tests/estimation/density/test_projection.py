@@ -12,7 +12,7 @@ from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density import resolution_levels
 from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.density.inner_products import InnerProducts
-from dpcore.estimation.density.level_rule import _listed
+from dpcore.estimation.density.projection import _listed
 from dpcore.estimation.estimators import Fixed, Lepski, Projection
 from dpcore.estimation.joint.conditioning import Pair
 from dpcore.functionals import Mean

@@ -9,7 +9,7 @@ import pytest
 import scipy
 
 from dpcore.errors import SchemeError
-from dpcore.estimation.diagnostics.density_efficiency import _least, curve_ratio, information, precisions_of
+from dpcore.estimation.diagnostics.efficiency import _least, curve_ratio, information, precisions_of
 from dpcore.mechanisms.observation_model import FiniteChannel, Listed
 from dpcore.protocol.scheme import Scheme
 

@@ -13,9 +13,8 @@ import pytest
 import dpcore as dp
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.discrete.log_linear import LogLinear, _gain
-from dpcore.estimation.discrete.log_linear_average import Average, average
+from dpcore.estimation.discrete.log_linear_average import Average, average, fit
 from dpcore.estimation.discrete.log_linear_family import Belief, Family, kinds, slope
-from dpcore.estimation.discrete.log_linear_fit import fit
 from dpcore.functionals import Cdf, Mean, Probability, Quantile, Variance
 from dpcore.mechanisms.fisher_information import Information, SeenThrough
 from dpcore.mechanisms.registry import BY_KIND

@@ -13,7 +13,7 @@ from dpcore._random import seeded
 from dpcore.errors import SchemeError
 from dpcore.estimation.density.densities import cell_masses
 from dpcore.estimation.density.likelihood import Counts
-from dpcore.estimation.inference import bounded_curvature, quadratic_functionals, smoothness_class
+from dpcore.estimation.inference import bounded_curvature, smoothness_class
 from dpcore.functionals import FunctionDensity, parse
 from dpcore.laboratory.studies.targets.densities import Target, target
 from dpcore.mechanisms.bases import bspline
@@ -153,7 +153,7 @@ def test_a_region_s_range_holds_what_is_in_it_and_no_more_than_is_needed():
         0, 1, 1.0, np.eye(3)[:, :2], np.array([0.5, 0.5]), np.array([0.5, 0.5]), np.array([0.2, 0.0])
     )
     for radius in (0.5, 4.0):
-        region = quadratic_functionals.Region(known, radius)
+        region = bounded_curvature.Region(known, radius)
         low, high = region.range(np.array([0.3, 0.1]), np.array([[1.0, 0.2], [0.2, -0.5]]))
         angle, length = np.meshgrid(np.linspace(0, 2 * np.pi, 721), np.linspace(0, 2**0.5, 401))
         w = np.stack([length * np.cos(angle), length * np.sin(angle)])
@@ -172,7 +172,7 @@ def test_squares_are_unbiased_but_for_what_the_region_bounds():
     everywhere = SimpleNamespace(range=lambda *_: (-np.inf, np.inf))  # the value is not moved into the interval
     for _ in range(10):
         drawn = replace(known_, score=known_.seen * w + np.sqrt(known_.seen) * random.standard_normal(len(w)))
-        values.append(quadratic_functionals.quadratic(number, drawn, everywhere, 0.95))
+        values.append(bounded_curvature.quadratic(number, drawn, everywhere, 0.95))
     value, error, _, _ = np.array(values).T
     assert abs(value.mean() - number.value(truth("claw"))) < 4 * error.mean() / 10**0.5
     assert np.std(value) == pytest.approx(error.mean(), rel=0.4)

@@ -9,8 +9,7 @@ import pytest
 
 import dpcore as dp
 from dpcore.errors import SchemeError
-from dpcore.estimation.trend.local_level import LocalLevels
-from dpcore.estimation.trend.trend import smooth
+from dpcore.estimation.trend.trend import LocalLevels, smooth
 
 START = date(2026, 1, 1)
 

@@ -27,7 +27,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dpcore.estimation.diagnostics.density_efficiency import information, precisions_of
+from dpcore.estimation.diagnostics.efficiency import information, precisions_of
 from dpcore.mechanisms.calibration import purposes
 from dpcore.mechanisms.calibration.purposes import CELLS, Pattern
 from dpcore.mechanisms.numeric.wave import wave_weights
