@@ -25,7 +25,7 @@ from dpcore.protocol.domain.support_points import name_of
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
 from dpcore.results.checks.check import Check, frame_of
-from dpcore.results.tables.functional_rows import row_of
+from dpcore.results.tables.estimate_rows import row_of
 from dpcore.rounds.planning.aims import Aim
 from dpcore.rounds.run import Run
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpcore.results.pages.cells import fitted, table
+from dpcore.results.pages.template import fitted, table
 from ldpflow_flows.services import up
 from tests.browser import chromium
 from tests.helpers.services import Up, artifacts, ask, deployment, ended, running, soon, start

@@ -18,11 +18,10 @@ from dpcore.estimation.functional_estimate import FunctionalEstimate
 from dpcore.estimation.inference.comparison import holm, ratio
 from dpcore.results import warehouse
 from dpcore.results.pages import pieces, publish
-from dpcore.results.pages.experiments import experiments_of
-from dpcore.results.tables.comparisons import between_groups
-from dpcore.results.tables.experiment_rows import experiment_table
+from dpcore.results.pages.relations import experiments_of
+from dpcore.results.tables.comparisons import between_groups, experiment_table
 from dpcore.results.text.phrases import read
-from dpcore.results.warehouse.in_memory import scratch
+from dpcore.results.warehouse.connection import scratch
 from dpcore.results.warehouse.views import shipped_views
 from tests.helpers import undrawn
 

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from dpcore.results.pages import Pieces, pieces, plain, publish
-from dpcore.results.pages.cells import _BESIDE, _ROOM, Strong, _breadth, fitted, table
+from dpcore.results.pages.template import _BESIDE, _ROOM, Strong, _breadth, fitted, table
 from dpcore.results.warehouse import query
 
 

@@ -18,7 +18,7 @@ from dpcore.results.pages import pieces, publish
 from dpcore.results.plots import style
 from dpcore.results.plots.joint import joint_figure, with_independent
 from dpcore.results.tables.round_tables import tables_of
-from dpcore.results.text.joint_phrases import Side, read_number, read_test
+from dpcore.results.text.relation_phrases import Side, read_number, read_test
 
 WAGE, SCHOOL, JOB = Side("wage", "USD a week", 0, 1500, True), Side("years_of_school", "years", 0, 18), Side("job")
 NOTHING = dict.fromkeys(("estimate", "low", "high", "reason"))

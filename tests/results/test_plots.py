@@ -24,7 +24,7 @@ from dpcore.results.plots import (
     style,
     svg,
 )
-from dpcore.results.plots.distribution import CURVE
+from dpcore.results.plots.density import CURVE
 from dpcore.results.plots.picture_kind import everyone, with_simultaneous_bands
 from dpcore.results.plots.truth import beside_truth
 from dpcore.results.warehouse.views import RESULTS

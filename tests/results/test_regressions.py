@@ -18,7 +18,7 @@ from dpcore.protocol.domain import dates
 from dpcore.results import warehouse
 from dpcore.results.pages import pieces, publish
 from dpcore.results.tables.round_tables import tables_of
-from dpcore.results.text.regression_phrases import read_estimate
+from dpcore.results.text.relation_phrases import read_estimate
 from tests.helpers import undrawn
 
 SCHEME = """

@@ -25,7 +25,7 @@ from dpcore.results.warehouse import (
     reader,
     run_id,
 )
-from dpcore.results.warehouse.landing.counted_batches import counted_files
+from dpcore.results.warehouse.landing.counted_and_charged import counted_files
 from dpcore.results.warehouse.views import RESULTS
 
 START = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)

@@ -9,7 +9,7 @@ import pytest
 
 from dpcore.errors import WarehouseError
 from dpcore.results.warehouse import Landing, RunRow, export, land, query, run_id
-from dpcore.results.warehouse.landing.counted_batches import counted_since
+from dpcore.results.warehouse.landing.counted_and_charged import counted_since
 from dpcore.results.warehouse.queries import counting
 from tests.results.test_warehouse_macros import a_run, landing
 

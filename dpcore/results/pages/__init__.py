@@ -1,18 +1,14 @@
 """A landed round as a self-contained HTML page, or as Markdown.  The only importer of jinja2.
 
 Modules:
-    cells: Markdown tables
     content: the content of a page, queried from the warehouse
-    experiments: experiments on a page
     fragments: a round as Markdown, for Prefect's UI
     latest_round: summary of the newest landed round
-    pairs: pairs of attributes on a page
     pictures: pictures of a page and their data
     query: the SQL files of `queries/`
-    regressions: regressions on a page
-    relations: what the page shows of a pair or a regression
+    relations: what the page shows of pairs of attributes, regressions and experiments
     round: writes the page of a round, with its odds
-    template: fills and escapes templates
+    template: fills and escapes templates, and lays out tables of Markdown
     trends: trends over rounds
     vocabulary: names of mechanisms and estimators in plain words
 """
@@ -24,7 +20,6 @@ from typing import TYPE_CHECKING
 from dpcore._lazy import lazy
 
 _EXPORTS = {
-    "cells": ("fitted",),
     "content": ("find",),
     "fragments": (
         "Pieces",
@@ -36,14 +31,13 @@ _EXPORTS = {
         "newest",
     ),
     "round": ("publish",),
-    "template": ("plain",),
+    "template": ("fitted", "plain"),
 }
 __getattr__, __all__ = lazy(__name__, _EXPORTS)
 
 if TYPE_CHECKING:
-    from dpcore.results.pages.cells import fitted
     from dpcore.results.pages.content import find
     from dpcore.results.pages.fragments import Pieces, pieces
     from dpcore.results.pages.latest_round import Newest, NothingLanded, newest
     from dpcore.results.pages.round import publish
-    from dpcore.results.pages.template import plain
+    from dpcore.results.pages.template import fitted, plain

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from dpcore.results import warehouse
-from dpcore.results.pages.cells import Row, Strong, fitted, table
 from dpcore.results.pages.content import Changes, Section, gather
 from dpcore.results.pages.relations import Relation
-from dpcore.results.pages.template import fill
+from dpcore.results.pages.template import Row, Strong, fill, fitted, table
 from dpcore.results.pages.vocabulary import titles_of
 from dpcore.results.text.phrases import Line
 

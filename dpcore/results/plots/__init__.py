@@ -4,12 +4,9 @@ Modules:
     attribute: the pictures of one attribute
     audit: pictures of an audit
     canvas: layout of a figure
-    comparison: differences with their intervals
-    density: densities with their bands
-    differences: pictures of changes and of group differences
-    discrete_distribution: distributions on support points
-    distribution: distribution functions with simultaneous bands
-    frequency: frequencies with their intervals
+    comparison: differences with their intervals, and the pictures of changes and of groups
+    density: densities and distribution functions with their bands
+    frequency: frequencies of categories and of support points with their intervals
     functional: functionals with their intervals
     inline: a figure as an element of a page
     joint: pictures of two attributes
@@ -20,11 +17,9 @@ Modules:
 
 from dpcore.results.plots.attribute import PICTURES, attribute_pictures
 from dpcore.results.plots.audit import plot_audit, plot_averaging
-from dpcore.results.plots.comparison import plot_comparison
+from dpcore.results.plots.comparison import difference_pictures, plot_comparison
 from dpcore.results.plots.density import percent_width, plot_density, plot_groups
-from dpcore.results.plots.differences import difference_pictures
-from dpcore.results.plots.discrete_distribution import plot_law
-from dpcore.results.plots.frequency import plot_frequency
+from dpcore.results.plots.frequency import plot_frequency, plot_law
 from dpcore.results.plots.functional import plot_functional
 from dpcore.results.plots.inline import inline, narrow, places
 from dpcore.results.plots.joint import pair_pictures, plot_along, plot_joint

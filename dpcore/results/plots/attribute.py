@@ -7,15 +7,15 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.figure import Figure
 
-from dpcore.results.plots import density, distribution, frequency, functional, style
-from dpcore.results.plots.differences import difference_figures
+from dpcore.results.plots import density, frequency, functional, style
+from dpcore.results.plots.comparison import difference_figures
 from dpcore.results.plots.picture_kind import Kind
 from dpcore.results.plots.truth import beside_truth
 
 PICTURES: tuple[Kind, ...] = (
     density.EVERYONE,
     density.GROUPS,
-    distribution.CURVE,
+    density.CURVE,
     frequency.SHARES,
     frequency.GROUPS,
     functional.NUMBERS,

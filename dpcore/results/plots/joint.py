@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from dpcore.results.plots import style
-from dpcore.results.text.joint_phrases import Side
 from dpcore.results.text.phrases import records, rounded, separated
+from dpcore.results.text.relation_phrases import Side
 
 _DARKEST = 0.6  # maximum opacity of a cell, so that its text is readable
 _CELL = 0.62  # height of a cell, inches

@@ -26,9 +26,8 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import category_law, category_shares, numbers_of
 from dpcore.protocol.syntax.keys import PLANE
 from dpcore.results.checks.round_checks import checks, every_estimate
-from dpcore.results.tables.experiment_rows import experiment_table
-from dpcore.results.tables.functional_rows import NUMBERS, row_of
-from dpcore.results.tables.regression_tables import regression_table
+from dpcore.results.tables.comparisons import experiment_table
+from dpcore.results.tables.estimate_rows import NUMBERS, regression_table, row_of
 from dpcore.results.tables.spending import TokenCharges, states
 
 if TYPE_CHECKING:

@@ -1,8 +1,7 @@
 """The warehouse: one DuckDB file for SQL queries.  The only importer of duckdb.
 
 Modules:
-    connection: opening the file for reading or writing
-    in_memory: an empty warehouse in memory (for tests of constraints, and copies)
+    connection: opening the file for reading or writing, or an empty warehouse in memory (for tests of constraints, and copies)
     landing/: landing of rounds: one transaction, which run is current, what was counted and charged
     postgresql: export to PostgreSQL
     published_copy: the published copy for readers
@@ -26,7 +25,8 @@ _EXPORTS = {
         "open_for_reading",
         "open_for_writing",
     ),
-    "landing.counted_batches": (
+    "landing.counted_and_charged": (
+        "charge",
         "counted_files",
         "counted_since",
     ),
@@ -34,12 +34,12 @@ _EXPORTS = {
         "Claim",
         "check_free",
     ),
-    "landing.landed_aggregate": ("landed_sums",),
     "landing.landed_rounds": (
         "accepted_before",
         "forget_figures",
         "forget_round",
         "landed_rounds",
+        "landed_sums",
         "move_figures",
         "population_before",
         "regressions_before",
@@ -60,7 +60,6 @@ _EXPORTS = {
         "land_waiting",
         "run_id",
     ),
-    "landing.privacy_charges": ("charge",),
     "schema_migration": ("migrate",),
     "published_copy": (
         "publish_copy",
@@ -78,14 +77,14 @@ __getattr__, __all__ = lazy(__name__, _EXPORTS)
 
 if TYPE_CHECKING:
     from dpcore.results.warehouse.connection import Locked, bring_up_to_date, open_for_reading, open_for_writing
-    from dpcore.results.warehouse.landing.counted_batches import counted_files, counted_since
+    from dpcore.results.warehouse.landing.counted_and_charged import charge, counted_files, counted_since
     from dpcore.results.warehouse.landing.current_run import Claim, check_free
-    from dpcore.results.warehouse.landing.landed_aggregate import landed_sums
     from dpcore.results.warehouse.landing.landed_rounds import (
         accepted_before,
         forget_figures,
         forget_round,
         landed_rounds,
+        landed_sums,
         move_figures,
         population_before,
         regressions_before,
@@ -106,7 +105,6 @@ if TYPE_CHECKING:
         land_waiting,
         run_id,
     )
-    from dpcore.results.warehouse.landing.privacy_charges import charge
     from dpcore.results.warehouse.published_copy import publish_copy, published
     from dpcore.results.warehouse.queries import counting, export, query, reader, rows
     from dpcore.results.warehouse.schema_migration import migrate

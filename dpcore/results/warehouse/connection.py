@@ -1,4 +1,4 @@
-"""Opens the warehouse for one purpose and a short time.
+"""Opens the warehouse for one purpose and a short time, or an empty one in memory.
 
 With DuckDB, either one process writes a file or several processes read it.  If the file is locked, opening retries at irregular
 intervals.  It names the holder of the lock after a second, and again at the timeout.
@@ -18,15 +18,21 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from dpcore.errors import WarehouseError
-from dpcore.results.warehouse.in_memory import copy_empty
-from dpcore.results.warehouse.schema_migration import applied_versions, check_history, migrate, shipped_migrations
-from dpcore.results.warehouse.transaction import one_line
+from dpcore.results.warehouse.schema_migration import (
+    applied_versions,
+    check_history,
+    migrate,
+    migrate_anew,
+    shipped_migrations,
+)
+from dpcore.results.warehouse.transaction import one_line, quoted
 from dpcore.wire.locks import attempts
 
 # Extensions are never downloaded; the storage version keeps files readable for DuckDB 1.4 clients.
@@ -50,6 +56,7 @@ _A_MOMENT = 0.1  # seconds between attempts of a thread that waits for another
 _one_writer = threading.Lock()  # threads of one process would share the file and conflict
 _here: Counter[str] = Counter()  # number of handles of this process to each file
 _counting = threading.Lock()
+_one_at_a_time = threading.Lock()  # users of the empty warehouse in memory
 
 
 class Locked(WarehouseError):
@@ -230,3 +237,38 @@ def _named(path: Path) -> Iterator[None]:
         yield
     except WarehouseError as error:
         raise type(error)(f"{path}: {error}") from error
+
+
+@contextmanager
+def scratch() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open an empty warehouse in memory without views; inserted rows are rolled back at the end."""
+    with _one_at_a_time:  # rows of two users could have the same keys
+        stage = empty()
+        stage.execute("begin transaction")
+        try:
+            yield stage
+        finally:
+            stage.execute("rollback")
+
+
+@cache
+def empty() -> duckdb.DuckDBPyConnection:
+    """Return the empty warehouse, for queries of its catalogue."""
+    connection = duckdb.connect(":memory:", config={"threads": 1})
+    migrate_anew(connection)
+    return connection
+
+
+def copy_empty(file: Path, storage: str) -> None:
+    """Write an empty warehouse without views to a new file with this DuckDB storage version.
+
+    Raises duckdb.Error if the file cannot be written.
+    """
+    with _one_at_a_time:
+        stage = empty()
+        stage.execute(f"attach {quoted(str(file))} as new_warehouse (storage_version '{storage}')")
+        try:
+            stage.execute("copy from database memory to new_warehouse")
+            stage.execute("update new_warehouse.migrations set applied_at = now() at time zone 'UTC'")
+        finally:
+            stage.execute("detach new_warehouse")

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from dpcore.errors import WarehouseError
-from dpcore.results.warehouse.in_memory import empty, scratch
+from dpcore.results.warehouse.connection import empty, scratch
 
 _ARROW = {
     "VARCHAR": pa.string(),

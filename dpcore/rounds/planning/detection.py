@@ -27,7 +27,7 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import category_law
 from dpcore.protocol.syntax import toml_writer
 from dpcore.protocol.syntax.keys import PLANE
-from dpcore.results.tables.experiment_rows import outcomes, unavailable
+from dpcore.results.tables.comparisons import outcomes, unavailable
 from dpcore.rounds.planning.expected_aggregate import expected_aggregate
 from dpcore.rounds.planning.search import LEAST_CLIENTS, MOST_CLIENTS
 

@@ -17,8 +17,8 @@ from dpcore.results import warehouse
 from dpcore.results.checks import table_quality
 from dpcore.results.tables import comparisons
 from dpcore.results.tables.trend_rows import trends_of
-from dpcore.results.text.joint_phrases import sides_of
 from dpcore.results.text.phrases import records, titled
+from dpcore.results.text.relation_phrases import sides_of
 from dpcore.rounds.defaults import has_charts
 from dpcore.rounds.run import Run, State, step
 from dpcore.rounds.steps.collected_files import batches_of, check_not_overtaken

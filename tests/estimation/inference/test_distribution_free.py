@@ -12,7 +12,7 @@ from dpcore.estimation.inference import distribution_free
 from dpcore.estimation.inference.distribution_free_weights import DistributionFreeWeights, Shares, of_bracket
 from dpcore.functionals import parse
 from dpcore.protocol.scheme import Scheme
-from dpcore.results.plots.distribution import CURVE
+from dpcore.results.plots.density import CURVE
 from tests.estimation.inference.test_bounded_curvature import ASSUMED, estimate, in_two_units, round_of, scheme
 from tests.helpers.cases import of_each_kind
 

@@ -19,12 +19,10 @@ import pyarrow as pa
 
 from dpcore.errors import WarehouseError
 from dpcore.estimation import constants
-from dpcore.results.warehouse.connection import PATIENCE, open_for_writing
-from dpcore.results.warehouse.in_memory import scratch
-from dpcore.results.warehouse.landing.counted_batches import refuse_counted
+from dpcore.results.warehouse.connection import PATIENCE, open_for_writing, scratch
+from dpcore.results.warehouse.landing.counted_and_charged import charge_landed, refuse_counted
 from dpcore.results.warehouse.landing.current_run import SIMULATED, Claim, replace
 from dpcore.results.warehouse.landing.previous_round import around, newest_runs, numbers, numbers_before
-from dpcore.results.warehouse.landing.privacy_charges import charge_landed
 from dpcore.results.warehouse.published_copy import open_to_publish
 from dpcore.results.warehouse.transaction import one_line, transaction
 from dpcore.results.warehouse.typed_rows import repeated, to_rows

@@ -1,4 +1,4 @@
-"""The table of regressions: coefficients, average marginal effects and tests of each, or why there are none."""
+"""Estimates as rows of tables: functionals, and coefficients, effects and tests of regressions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from dpcore.estimation.functional_estimate import FunctionalEstimate
+
 if TYPE_CHECKING:
     from dpcore.estimation.regression.regression import (
         ChiSquareTest,
@@ -14,9 +16,21 @@ if TYPE_CHECKING:
     )  # with formulaic, which few rounds need
     from dpcore.protocol.domain import regression
 
+NUMBERS = ("estimate", "plug_in", "standard_error", "confidence", "low", "high")
+_ALIKE = ("functional", "kind", "plug_in", "standard_error", "confidence", "low", "high", "reason")
 _NUMBERS = ("estimate", "standard_error", "confidence", "low", "high", "statistic", "p_value")
 _TEXTS = ("kind", "reference", "reason")
 _COUNTS = ("reports", "degrees")
+
+
+def row_of(result: FunctionalEstimate) -> dict[str, Any]:
+    """Return the columns of `functionals` for an estimate, without attribute, estimator and group."""
+    return {"estimate": result.value} | {name: getattr(result, name) for name in _ALIKE}
+
+
+def result_of(row: Mapping[str, Any]) -> FunctionalEstimate:
+    """Return the estimate of a row of `functionals`, with None for null."""
+    return FunctionalEstimate(value=row["estimate"], **{name: row[name] for name in _ALIKE})
 
 
 def regression_table(
