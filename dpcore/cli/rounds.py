@@ -55,9 +55,8 @@ def collect(
 
     Example: ldpflow collect data/schemes/health_insurance.toml reports/ --round 2026-11-20
     """
-    from dpcore.rounds.round_lock import turn
     from dpcore.rounds.steps import sequence
-    from dpcore.rounds.steps.preparation import prepare
+    from dpcore.rounds.steps.preparation import prepare, turn
 
     options = {"reports": folder, "round_": round_, "day": today(), **vars(chosen)}
     with turn(scheme, "ldpflow collect", **options):
@@ -76,9 +75,9 @@ def estimate(
     Example: ldpflow estimate data/schemes/health_insurance.toml --round 2026-11-20
     """
     from dpcore.protocol.scheme import Scheme
-    from dpcore.rounds.round_lock import turn_of
     from dpcore.rounds.run import newest
     from dpcore.rounds.steps import sequence
+    from dpcore.rounds.steps.preparation import turn_of
 
     collected = newest(Scheme.from_toml(scheme), round_, data)
     with turn_of(collected, "ldpflow estimate"), _landing_failures(collected):
@@ -171,8 +170,7 @@ def _carry_out(
     command: str, scheme: Path, round_: str | None, chosen: settings.Declared, *, show: Callable[[Run], None]
 ) -> Run:
     """Run a whole round; `show` is called after the landing."""
-    from dpcore.rounds.round_lock import turn
-    from dpcore.rounds.steps.preparation import prepare
+    from dpcore.rounds.steps.preparation import prepare, turn
     from dpcore.rounds.steps.sequence import Here, carry_out
 
     options = {

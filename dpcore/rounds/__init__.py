@@ -14,8 +14,6 @@ Modules:
     population_margins: population margins from a CSV file
     project: a team's project folder and its `ldpflow.toml`
     publication: central epsilon of a round, as it lands
-    round_lock: one run of a round at a time
-    round_names: names of rounds
     run: the state machine of a run: `STEPS`, plan and states
     settings: every option of a round, declared once
     steps/: the steps of a round, in the order of `sequence`

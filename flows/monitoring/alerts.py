@@ -15,8 +15,8 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.client.schemas.sorting import FlowRunSort
 
 from ..names import CHECKS_FAILED, TAG
-from .message_queue import Message
 from .status import Line
+from .webhook import Message
 
 _BADLY = [StateType.FAILED, StateType.CRASHED, StateType.CANCELLED]
 _SETTLED = timedelta(seconds=5)  # a killed run is marked as crashed first, and then as cancelled

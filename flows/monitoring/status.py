@@ -29,8 +29,7 @@ from dpcore.rounds.project import Project
 from ..names import DAILY, POOL
 from ..services import environment
 from ..services.up import COLLECTOR_PORT, HOST, OUTBOX
-from .message_queue import Outbox
-from .webhook import URL, Webhook
+from .webhook import URL, Outbox, Webhook
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient

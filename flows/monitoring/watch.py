@@ -30,9 +30,8 @@ from dpcore.wire import locks
 
 from ..services import environment
 from . import alerts, status
-from .message_queue import Outbox
 from .status import Line
-from .webhook import URL, Webhook
+from .webhook import URL, Outbox, Webhook
 
 # Seconds between checks of runs, and of everything else, which cost server and process together 9 ms and 60 ms.
 _LOOKS, _LOOKS_AROUND = 10.0, 60.0

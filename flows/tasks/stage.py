@@ -24,8 +24,8 @@ from prefect.tasks import exponential_backoff
 
 from dpcore.errors import DPCoreError
 from dpcore.rounds.defaults import DEFAULT_SCHEME
-from dpcore.rounds.round_names import round_of
 from dpcore.rounds.run import Run
+from dpcore.rounds.steps.preparation import round_of
 
 from ..names import TAG
 from .failure_hooks import report_failure

@@ -11,7 +11,6 @@ from prefect import runtime, unmapped
 from prefect.utilities.annotations import quote
 
 from dpcore.protocol.scheme import Scheme
-from dpcore.rounds import round_lock
 from dpcore.rounds.run import Run, newest
 from dpcore.rounds.steps import aggregation, estimation, landing, minimum_clients, preparation, privatization
 
@@ -23,13 +22,13 @@ from .task_runner import BATCHES, batches, flat, map_items
 
 def turn(settings: RoundSettings | CollectSettings) -> AbstractContextManager[None]:
     """Return the lock of the round that `prepare` prepares: no other flow or command runs it meanwhile."""
-    return round_lock.turn(settings.scheme, _self(), **_options(settings))
+    return preparation.turn(settings.scheme, _self(), **_options(settings))
 
 
 def turn_of(run: Run) -> AbstractContextManager[None]:
     """Return the lock of a run."""
     permitted_folders.check(run)  # before a file is created next to its warehouse
-    return round_lock.turn_of(run, _self())
+    return preparation.turn_of(run, _self())
 
 
 def _self() -> str:

@@ -94,7 +94,6 @@ FLOWS = {  # beside what Prefect loads
     "import ldpflow_flows.services.up": "",
     "import ldpflow_flows.services.environment": "",
     "import ldpflow_flows.services.key": "",
-    "import ldpflow_flows.monitoring.message_queue": "",
     "import ldpflow_flows.monitoring": "",
     "import ldpflow_flows.names": "",
     "import ldpflow_flows.server": "",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ldpflow_flows.monitoring.message_queue import Message, Outbox, Waiting
+from ldpflow_flows.monitoring.webhook import Message, Outbox, Waiting
 
 FIRST, SECOND, THIRD = (Message(key, {"text": f"of {key}"}) for key in ("a/Failed/1", "b/Crashed/2", "c/Failed/3"))
 
@@ -88,7 +88,7 @@ def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
 
 def test_what_was_put_or_taken_stands_though_its_process_is_killed(tmp_path: Path) -> None:
     code = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom ldpflow_flows.monitoring.message_queue import Message, Outbox\n"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom ldpflow_flows.monitoring.webhook import Message, Outbox\n"
         "box = Outbox(Path(sys.argv[1]))\nbox.put([Message('one', {}), Message('two', {})], now=1.0)\n"
         "box.taken(Message('one', {}), now=2.0)\nos.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -53,7 +53,7 @@ def test_a_round_of_reports_waits_in_a_state_of_its_own_and_lands_when_more_have
 HOLDER = """
 import sys, time
 from pathlib import Path
-from dpcore.rounds.round_lock import turn
+from dpcore.rounds.steps.preparation import turn
 with turn(Path(sys.argv[1]), "ldpflow run", round_="2026-11-20", data=Path(sys.argv[2])):
     print("held", flush=True)
     time.sleep(6)

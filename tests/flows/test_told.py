@@ -121,7 +121,7 @@ def _is_healthy(port: str) -> bool:
 
 
 def _has_looked(environment: Mapping[str, str]) -> bool:
-    from ldpflow_flows.monitoring.message_queue import Outbox
+    from ldpflow_flows.monitoring.webhook import Outbox
 
     file = Path(environment["PREFECT_HOME"]) / up.OUTBOX
     return file.exists() and Outbox(file).looked() is not None

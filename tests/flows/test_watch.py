@@ -19,9 +19,8 @@ from prefect.states import Cancelled, Completed, Crashed, Failed, Pending, Runni
 from dpcore.errors import SchemeError
 from dpcore.rounds.project import Project
 from ldpflow_flows.monitoring import alerts, metrics, status, watch
-from ldpflow_flows.monitoring.message_queue import Message, Outbox
 from ldpflow_flows.monitoring.status import Line
-from ldpflow_flows.monitoring.webhook import URL
+from ldpflow_flows.monitoring.webhook import URL, Message, Outbox
 from ldpflow_flows.names import CHECKS_FAILED, TAG
 from ldpflow_flows.services import deployments
 from tests.flows.artifacts import shown

@@ -9,8 +9,7 @@ import pytest
 from dpcore.errors import SchemeError
 from dpcore.rounds.project import Project
 from ldpflow_flows.monitoring import webhook
-from ldpflow_flows.monitoring.message_queue import Message
-from ldpflow_flows.monitoring.webhook import Answer, Webhook
+from ldpflow_flows.monitoring.webhook import Answer, Message, Webhook
 from tests.helpers.ports import free_port
 from tests.helpers.services import receiver
 
@@ -60,7 +59,7 @@ def test_one_that_does_not_answer_is_told_without_its_address(monkeypatch: pytes
     answer = secret.send(MESSAGE)
     assert answer == Answer("did not answer (ConnectError)")
     assert "SECRET" not in repr(secret)
-    monkeypatch.setattr(webhook, "_PATIENCE", 0.2)
+    monkeypatch.setattr(webhook, "_ANSWER_PATIENCE", 0.2)
     with receiver(seconds=1.0) as (url, _):
         assert Webhook(url, "json").send(MESSAGE) == Answer("did not answer (ReadTimeout)")
 

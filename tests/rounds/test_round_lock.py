@@ -19,9 +19,8 @@ import pytest
 from dpcore import cli
 from dpcore.errors import WarehouseError
 from dpcore.results import warehouse
-from dpcore.rounds import round_lock
 from dpcore.rounds.run import Run
-from dpcore.rounds.steps import privatization, sequence
+from dpcore.rounds.steps import preparation, privatization, sequence
 from dpcore.wire import locks
 from tests.helpers.schemes import QUESTION
 
@@ -64,9 +63,9 @@ def test_a_round_has_one_turn_and_others_do_not_wait_for_it(scheme: Path, record
     link.symlink_to(tmp_path)
 
     def free(scheme_file: Path = scheme, data: Path = tmp_path, **told: Any) -> bool:
-        return is_free(round_lock.turn(scheme_file, "somebody", data=data, **told))
+        return is_free(preparation.turn(scheme_file, "somebody", data=data, **told))
 
-    with round_lock.turn(scheme, "ldpflow run", round_=ROUND, data=tmp_path, records=records):
+    with preparation.turn(scheme, "ldpflow run", round_=ROUND, data=tmp_path, records=records):
         assert not free(round_=ROUND)  # of whatever people
         assert not free(day=ROUND, reports=tmp_path)
         assert not free(changed, round_=ROUND)  # a name is one line of rounds, whatever its scheme says
@@ -76,21 +75,21 @@ def test_a_round_has_one_turn_and_others_do_not_wait_for_it(scheme: Path, record
         assert free(other, round_=ROUND)
         assert free(round_=ROUND, data=tmp_path / "elsewhere")
         assert free(round_=ROUND, records=records, seed=1)  # a rehearsal
-    with round_lock.turn(scheme, "ldpflow run", clients=500, data=tmp_path):
+    with preparation.turn(scheme, "ldpflow run", clients=500, data=tmp_path):
         assert not free(clients=500)
         assert free(clients=501)
     assert not list(tmp_path.glob(".*.lock"))
 
 
 def test_who_waits_reads_who_has_the_round(scheme: Path, tmp_path: Path) -> None:
-    with round_lock.turn(scheme, "ldpflow run", round_="a long one " * 5, data=tmp_path):
+    with preparation.turn(scheme, "ldpflow run", round_="a long one " * 5, data=tmp_path):
         [lock] = tmp_path.glob(".warehouse.duckdb.*.lock")
         assert lock.read_text().startswith(f"process {os.getpid()} (ldpflow run), since ")
 
 
 def test_what_cannot_be_locked_is_one_line(scheme: Path, tmp_path: Path) -> None:
     told = pytest.raises(WarehouseError, match="cannot be locked next to")
-    with told as caught, round_lock.turn(scheme, "ldpflow run", warehouse=scheme / "warehouse.duckdb"):
+    with told as caught, preparation.turn(scheme, "ldpflow run", warehouse=scheme / "warehouse.duckdb"):
         pass
     assert "\n" not in str(caught.value)
 
@@ -133,7 +132,7 @@ def test_commands_have_the_turn_while_they_carry_out(
         with pytest.raises(BlockingIOError):
             locks.locked(lock, os.O_RDWR, waits=False)
         seen.append(lock.read_text())
-        assert not is_free(round_lock.turn_of(run, "somebody"))
+        assert not is_free(preparation.turn_of(run, "somebody"))
         raise Seen
 
     monkeypatch.setattr(sequence, step, look)
@@ -148,7 +147,7 @@ def test_people_are_charged_in_their_rounds_turn(
     """Charging is what two at once would do twice."""
 
     def look(run: Run, _drawings: object) -> None:
-        assert not is_free(round_lock.turn_of(run, "somebody"))
+        assert not is_free(preparation.turn_of(run, "somebody"))
         raise Seen
 
     monkeypatch.setattr(privatization, "charge", look)
@@ -178,7 +177,7 @@ def test_of_two_processes_with_one_round_one_asks_its_people(scheme: Path, recor
 
 @pytest.mark.slow
 def test_two_rounds_at_once_both_land(scheme: Path, records: Path, tmp_path: Path) -> None:
-    with round_lock.turn(scheme, "somebody", round_="another", data=tmp_path):  # for whom neither waits
+    with preparation.turn(scheme, "somebody", round_="another", data=tmp_path):  # for whom neither waits
         processes = [start(scheme, records, round_) for round_ in ("2026-11-20", "2026-11-21")]
         said = [process.communicate(timeout=120)[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], said

@@ -1,31 +1,68 @@
-"""Before the first step: all checks, and a run's folder with its plan.
+"""Before the first step: the name and the lock of a round, all checks, and a run's folder with its plan.
 
 A round that cannot be run is rejected with nothing written.  Charges of real clients are written before they are asked.
+
+Each round of a scheme has a lock, from its preparation to its landing.  Two simultaneous runs of one round would ask its
+clients twice before one of them fails.  With the lock the second run waits; then it fails, or lands the same rows again.  Other
+rounds, other schemes and dry runs do not wait.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from dpcore import populations, wire
-from dpcore.errors import SchemeError
+from dpcore.errors import SchemeError, WarehouseError
 from dpcore.estimation.requirements import check_estimates
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
 from dpcore.rounds import population_margins
 from dpcore.rounds.defaults import MIN_CLIENTS, today, warehouse_of
-from dpcore.rounds.round_names import check_name, round_of, seed_of
 from dpcore.rounds.run import Plan, Run
 from dpcore.rounds.settings import Round
 from dpcore.rounds.steps import collected_files
 from dpcore.rounds.steps.privatization import charge
+from dpcore.wire.locks import alone
 
+_LENGTH = 64
+_TRIAL = "0-trial"  # prefix of trials' names, which sorts before all dates
 _SAME = 1e-9  # tolerance for equality of two population shares
+
+
+def round_of(
+    day: str, *, clients: int | None = None, seed: int | None = None, records: object = None, reports: object = None
+) -> str:
+    """Return the default name of a round: the date, or a trial's name if the number or seed of simulated clients is given.
+
+    >>> round_of("2026-11-20"), round_of("2026-11-20", clients=500), round_of("2026-11-20", clients=500, seed=7)
+    ('2026-11-20', '0-trial-500', '0-trial-500-seed-7')
+    """
+    if records is not None or reports is not None or clients is seed is None:
+        return day
+    return "-".join([_TRIAL, *([] if clients is None else [str(clients)]), *([] if seed is None else [f"seed-{seed}"])])
+
+
+def check_name(round_: str, *, is_trial: bool) -> None:
+    """Raise SchemeError for an invalid name, or one reserved for trials."""
+    if round_.startswith(_TRIAL) and not is_trial:
+        raise SchemeError(f"round {round_!r}: names that begin with {_TRIAL} are reserved for trials; choose another")
+    if not 0 < len(round_) <= _LENGTH or not round_.isprintable() or not {"/", "\\"}.isdisjoint(round_):
+        raise SchemeError(
+            f"round {round_!r}: the name needs 1 to {_LENGTH} characters without / and \\, such as {today()}"
+        )
+
+
+def seed_of(round_: str) -> int:
+    """Return the default seed of simulated clients in a round, the same on every machine."""
+    return int.from_bytes(hashlib.sha256(round_.encode()).digest()[:4], "big")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,3 +246,36 @@ def _claim(plan: Plan, scheme: Scheme) -> warehouse.Claim:
         again=plan.again,
         flow_run_id=plan.flow_run_id,
     )
+
+
+def turn(
+    scheme: Path, by: str, *, round_: str | None = None, day: str | None = None, **options: Any
+) -> AbstractContextManager[None]:
+    """Return the lock of a round that is to be prepared, with the parameters of `prepare`.
+
+    by: a description of the holder, for those who wait.  Raises SchemeError as `prepare` does, and WarehouseError if the lock
+    file cannot be created next to the warehouse.
+    """
+    request = named(scheme, round_=round_, day=day, **options)
+    return nullcontext() if request.is_rehearsal else _turn(request.landing, request.scheme.name, request.round, by)
+
+
+def turn_of(run: Run, by: str) -> AbstractContextManager[None]:
+    """Return the lock of a prepared run."""
+    return _turn(Path(run.plan.warehouse), run.scheme.name, run.plan.round, by)
+
+
+@contextmanager
+def _turn(landing: Path, scheme: str, round_: str, by: str) -> Iterator[None]:
+    """Hold a lock of scheme and round next to the warehouse; the file is named by a hash, as names of rounds can be long."""
+    title, name = (
+        f"round {round_} of scheme {scheme}",
+        hashlib.sha256(json.dumps([scheme, round_]).encode()).hexdigest(),
+    )
+    with ExitStack() as stack:
+        try:
+            file = landing.resolve()
+            stack.enter_context(alone(file.with_name(f".{file.name}.{name[:16]}.lock"), title, by))
+        except OSError as error:
+            raise WarehouseError(f"{title}: cannot be locked next to {landing}: {error.strerror}") from error
+        yield
