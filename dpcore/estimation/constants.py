@@ -136,6 +136,7 @@ SOLVER_ROUNDING = 1e-6  # of a linear program, and of a count that is none
 # Shares of the largest eigenvalue or singular value below which a direction is not seen.
 RANK_TOLERANCE = 1e-9
 EIGENVALUE_TOLERANCE = 1e-11
+DEPENDENT = 0.05  # texts whose buckets are those of other texts together explain nothing themselves
 RANK_ROUNDING = 1e-12  # and of a weight, and of a raked total
 MAX_CONDITION = 1e8  # of an information, up to which its space is not made coarser: a standard error 10^4 times another
 UNSEEN = 1e-4  # of information and bound together, whose noise is then 100 times what the bound leaves
@@ -155,6 +156,8 @@ CURVE_CELLS = 1024
 FINE_CELLS = 16384  # on which a distribution is integrated or inverted
 CELLS_PER_PIECE, MIN_CELLS = 16, 2048  # on which distribution functions of splines are inverted
 GAUSS_NODES = 12  # of Gauss's rule on each knot interval
+HERMITE_NODES = 32  # of Gauss and Hermite's rule for normal errors
+TEXT_SHARES = 12  # hypothetical shares of a text, equally spaced in logarithm from its standard error to one
 STEEP, STEEP_NODES = 8.0, 64  # nodes where neighbouring coefficients lie further apart
 FREQUENCIES = 256  # cosines of a density: 10^10 reports at epsilon 1 fill 60
 MAX_ORDER = 8  # of polynomials of a joint distribution: more is not seen through the noise below 10^9 reports
@@ -183,6 +186,7 @@ ASSOCIATION_SPREADS = 10.0 ** np.arange(-3.0, 1.01, 0.25)  # standard deviations
 ASSOCIATION_DECAYS = (0.5, 1.0, 1.5, 2.0, 3.0)  # powers of the order by which they fall
 
 # Steps of searches, at most.
+ENTERING_TEXTS, TEXT_PASSES = 64, 12  # texts that enter a regression at once, and how often
 QUANTILE_STEPS = 12  # of Newton, which doubles the digits once near
 HALVINGS, CRITICAL_HALVINGS, TRADE_HALVINGS, POLE_STEPS = 60, 40, 30, 45
 MAX_ITERATIONS = 10_000  # of EM and of raking

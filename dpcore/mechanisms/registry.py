@@ -11,6 +11,7 @@ from dpcore.mechanisms.categorical.local_hashing import LocalHashing
 from dpcore.mechanisms.categorical.randomized_response import RandomizedResponse
 from dpcore.mechanisms.categorical.set_selection import SetSelection
 from dpcore.mechanisms.categorical.subset_selection import SubsetSelection
+from dpcore.mechanisms.categorical.text_hashing import TextHashing
 from dpcore.mechanisms.categorical.unary_encoding import UnaryEncoding
 from dpcore.mechanisms.declaration import Declaration
 from dpcore.mechanisms.joint.crossed_wave import CrossedWave
@@ -30,11 +31,13 @@ _ALL: tuple[Any, ...] = (  # of either type of attribute the default first; of c
     SquareWave,
     CrossedWave,
     SetSelection,
+    TextHashing,
 )
-CATEGORICAL: dict[str, Any] = {kind.name: kind for kind in _ALL if "categorical" in kind.declared.attributes}
-NUMERIC: dict[str, Any] = {kind.name: kind for kind in _ALL if "numeric" in kind.declared.attributes}
-SETS: dict[str, Any] = {kind.name: kind for kind in _ALL if "set" in kind.declared.attributes}
-BY_TYPE = {"numeric": NUMERIC, "categorical": CATEGORICAL, "set": SETS}  # of attributes
+BY_TYPE: dict[str, dict[str, Any]] = {  # of attributes
+    kind: {one.name: one for one in _ALL if kind in one.declared.attributes}
+    for kind in ("numeric", "categorical", "set", "text")
+}
+NUMERIC, CATEGORICAL = BY_TYPE["numeric"], BY_TYPE["categorical"]
 # Of attributes by what their values are: a numeric one of few points is answered by whatever answers with one of many cells,
 # and one of a number's ranges, or of two columns' categories, as other categories are.
 BY_KIND = BY_TYPE | {
@@ -46,7 +49,7 @@ BY_KIND = BY_TYPE | {
 # What schemes may name: what is offered, which is above, and last what is stated of others, by which nobody is asked.
 IN_SCHEMES: dict[str, Mapping[str, Any]] = {
     kind: kinds
-    if kind in ("plane", "set")
+    if kind in ("plane", "set", "text")
     else ChainMap({"stated": StatedNumber if kind == "numeric" else StatedCategories}, kinds)
     for kind, kinds in BY_KIND.items()
 }

@@ -19,7 +19,7 @@ from dpcore.errors import SchemeError, check_one_of
 from dpcore.populations.distributions import Beta, CategoricalLaw, Component, Law, NumericLaw, PointsLaw, Truncated
 from dpcore.protocol.attribute import MISSING
 from dpcore.protocol.domain import dates
-from dpcore.protocol.syntax.keys import check_known
+from dpcore.protocol.syntax.fields import check_known
 
 if TYPE_CHECKING:
     from dpcore.protocol.attribute import Attribute

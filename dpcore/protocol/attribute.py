@@ -23,12 +23,17 @@ from dpcore.protocol.domain import dates
 from dpcore.protocol.records.arrow_columns import as_numpy, is_arrow, whole
 from dpcore.protocol.records.category_names import ABSENT, BLANKS, UNKNOWN, Names, is_missing
 from dpcore.protocol.records.chosen_options import TOO_MANY, ChosenOptions
+from dpcore.protocol.records.texts import TOO_LONG, TextDomain
 from dpcore.protocol.syntax.fields import listed, number
 from dpcore.protocol.syntax.keys import BINNED, CROSSED, LATTICE, NONE, OTHER, PLANE
 
 BOX = "box"  # the type of the column of one option of a set, yes or no
 MISSING = "missing"  # the category that `missing = "category"` adds
-_EXPECTED = {"set": ("a list of options", NONE), BOX: ("yes or no", NONE)}  # and what `missing` may be
+_EXPECTED = {  # and what `missing` may be
+    "set": ("a list of options", NONE),
+    BOX: ("yes or no", NONE),
+    "text": ("a text", "category"),
+}
 _BLANK = rf"[{BLANKS}]*"  # as the client in the browser reads numbers in texts
 _NUMERAL = re.compile(rf"{_BLANK}[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?{_BLANK}")
 
@@ -38,7 +43,7 @@ class Attribute:
     """One attribute: its domain, the reading of its values, its mechanism, and what is estimated."""
 
     name: str
-    type: str  # 'numeric', 'categorical' or 'set'
+    type: str  # 'numeric', 'categorical', 'set' or 'text'
     column: str
     mechanism: Mechanism
     missing: str = "refuse"
@@ -65,6 +70,7 @@ class Attribute:
     at_most: int | None = None  # how many options one respondent may choose, of a set
     boxes: tuple[Attribute, ...] = ()  # the column of each option, yes or no, of a set that has no column of its own
     separator: str = ""  # between the options of a text
+    texts: TextDomain | None = None  # of open answers
     values: tuple[float, ...] | None = None
     design: str | None = None
     control: str = ""  # of a label whose categories are the arms of an experiment: the control arm; '' for any other
@@ -147,6 +153,8 @@ class Attribute:
             return self._encode_together(column, first)
         if isinstance(column, np.ma.MaskedArray):  # from DuckDB's `fetchnumpy`; masked entries hold arbitrary values
             column = column.tolist()
+        if self.texts is not None:
+            return self._encode_texts(self.texts, column, first)
         if not self.reads_numbers:
             return self._encode_categories(column, first)
         if self.is_date:
@@ -188,7 +196,7 @@ class Attribute:
         if self.has_density:
             silent = [self.mechanism.inputs - 1] if self.missing == "category" else []
             return np.array([*range(self._room), *silent], dtype=np.int64)
-        if self.sides or self.at_most is not None:
+        if self.sides or self.at_most is not None or self.texts is not None:
             return np.arange(self.mechanism.inputs)
         if self.points is None:
             return np.arange(len(self.categories))
@@ -270,17 +278,38 @@ class Attribute:
     def _encode_categories(self, column: Any, first: int) -> np.ndarray:
         return self._accepted(self.names.cells(column), first)
 
+    def _encode_texts(self, texts: TextDomain, column: Any, first: int) -> np.ndarray:
+        cells, codes = texts.cells(column)
+        self._refuse_absent(codes == ABSENT, first)
+        remedy = 'correct the file, or set outside = "other"'
+        _refuse(
+            codes == TOO_LONG,
+            first,
+            f"column {self.column!r} has a text too long",
+            f"at most {texts.max_bytes} bytes; {remedy}",
+        )
+        _refuse(
+            codes == UNKNOWN,
+            first,
+            f"column {self.column!r} has a text with other characters",
+            f"those of alphabet; {remedy}",
+        )
+        return cells
+
+    def _refuse_absent(self, absent: np.ndarray, first: int, positions: np.ndarray | None = None) -> None:
+        if self.missing == "refuse":
+            expected, answer = _EXPECTED.get(self.type, ("a category", "category"))
+            remedy = f'{expected}; fill it in or set missing = "{answer}"'
+            _refuse(absent, first, f"column {self.column!r} has no value", remedy, positions)
+
     def _accepted(self, cells: np.ndarray, first: int) -> np.ndarray:
         """The input cells of a column of categories or sets, where what has none is answered, or refused."""
         if len(cells) and cells.min() < 0:
             strange = np.flatnonzero(cells < 0)
             absent, large = cells[strange] == ABSENT, cells[strange] == TOO_MANY
             kinds = "categories" if self.at_most is None else "options"
-            if self.missing == "refuse":
-                expected, answer = _EXPECTED.get(self.type, ("a category", "category"))
-                remedy = f'{expected}; fill it in or set missing = "{answer}"'
-                _refuse(absent, first, f"column {self.column!r} has no value", remedy, strange)
-            else:
+            self._refuse_absent(absent, first, strange)
+            if self.missing != "refuse":
                 nothing = self.categories.index(MISSING) if self.missing == "category" else 0  # no, or the empty set
                 cells[strange[absent]] = nothing
             remedy = f"at most {self.at_most}; raise at_most or correct the file"

@@ -14,7 +14,7 @@ from dpcore.mechanisms.declaration import Option
 from dpcore.mechanisms.registry import BY_TYPE
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
-from dpcore.protocol.syntax import keys
+from dpcore.protocol.syntax import fields
 
 
 def test_canonical_text_reads_back_to_the_same_digest(small: Scheme) -> None:
@@ -176,7 +176,7 @@ WHOLE = {
 
 def test_a_whole_number_is_one_within_its_bounds(subtests: pytest.Subtests) -> None:
     def said(key: Option, value: Any) -> Any:
-        return keys.value_of(key, value if key.type is int else [value])
+        return fields.value_of(key, value if key.type is int else [value])
 
     for name, key in WHOLE.items():
         with subtests.test(key=name):

@@ -27,6 +27,7 @@ from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.joint.conditioning import Pair, left_inverse
 from dpcore.mechanisms import Mechanism, Reports
+from dpcore.mechanisms.categorical.hashed_sums import HashedSums
 from dpcore.mechanisms.observation_model import FiniteChannel, NoisyFeatures, ScoreSums
 from dpcore.mechanisms.reports import starts_of
 
@@ -131,10 +132,12 @@ def exposed(estimate: Any, aggregate: Any, attribute: str) -> Any:
     """Return an estimate of all clients with its sensitivity to malicious ones."""
     scheme = aggregate.scheme
     mechanism = scheme.attributes[attribute].mechanism
+    model = mechanism.model()
+    if isinstance(model, HashedSums):
+        return estimate  # states it itself
     exposure = averaged(mechanism, aggregate.statistics[attribute], aggregate.reports(attribute), scheme.clients)
     if not isinstance(estimate, FrequencyEstimate):
         return replace(estimate, exposure=exposure)
-    model = mechanism.model()
     if estimate.reading is not None:
         exposure = exposure.reread(estimate.reading)
         return replace(estimate, exposure=exposure)

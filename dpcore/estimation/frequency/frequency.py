@@ -15,8 +15,10 @@ from dpcore.estimation.estimator import Estimator
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate, Spread
 from dpcore.estimation.frequency.option_shares import SHARES, option_shares
 from dpcore.estimation.frequency.proportion_intervals import Intervals, NormalIntervals, ScoreIntervals, UnionInterval
+from dpcore.estimation.frequency.text_estimate import TEXTS
 from dpcore.estimation.functional_estimate import check_confidence
 from dpcore.estimation.joint.conditioning import left_inverse
+from dpcore.mechanisms.categorical.hashed_sums import HashedSums
 from dpcore.mechanisms.categorical.option_sets import SetSums
 from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
 
@@ -35,13 +37,13 @@ class Frequency(Estimator):
     confidence: of the intervals, strictly between 0 and 1.
     consistency: 'simplex', the nearest frequencies ("norm-sub"), or 'isotonic', for ordered categories: those whose cumulative
     frequencies are the nearest nondecreasing ones.
-    Of a set, the shares of its options (`option_shares`).
+    Of a set, the shares of its options (`option_shares`); of texts, those of the frequent ones (`frequent_texts`).
     """
 
     confidence: float = 0.95
     consistency: str = "simplex"
     name = "frequency"
-    titles = MappingProxyType({"frequency": "", SHARES: ""})
+    titles = MappingProxyType({"frequency": "", SHARES: "", TEXTS: ""})
 
     def __post_init__(self) -> None:
         check_confidence(self.confidence)
@@ -63,6 +65,10 @@ class Frequency(Estimator):
             raise NotEstimable(f"{attribute} has no report; collect some first")
         if isinstance(model, SetSums):
             return option_shares(described, statistics, n, self.confidence)
+        if isinstance(model, HashedSums):
+            from dpcore.estimation.frequency.frequent_texts import text_shares  # imports scipy.stats, which is slow
+
+            return text_shares(described, statistics, n, self.confidence)
         project = _PROJECTIONS[self.consistency]
         intervals: Intervals
         union_interval: UnionInterval | None = None

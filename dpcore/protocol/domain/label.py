@@ -20,7 +20,8 @@ from dpcore.mechanisms import Reports
 from dpcore.mechanisms.report_sums import in_ranges
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.syntax import attribute_table, attribute_types, keys
-from dpcore.protocol.syntax.fields import listed, printable
+from dpcore.protocol.syntax.fields import check_known, listed, printable
+from dpcore.protocol.syntax.fields import read as read_keys
 
 WEIGHTED = "weighted"  # as in `functionals.group`, which clients do not import
 MOST_CELLS = 4096  # combinations of all labels' categories; each has sums of its own
@@ -95,8 +96,8 @@ def _read(name: str, table: Any) -> Attribute:
         raise SchemeError(
             f"labels: name {name!r} must be lower-case letters, digits and _, the first a letter and 63 at most"
         )
-    keys.check_known(table, tuple(key.name for key in keys.LABEL), where)
-    entries = keys.read(keys.LABEL, table, f"{where}.")
+    check_known(table, tuple(key.name for key in keys.LABEL), where)
+    entries = read_keys(keys.LABEL, table, f"{where}.")
     try:
         attribute_table.check_title("title", table.get("title"))
         entries |= attribute_table.categories_of(entries)

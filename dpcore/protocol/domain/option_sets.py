@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcore.errors import SchemeError
-from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.categorical.set_selection import MOST_CHOSEN, check_options
 from dpcore.protocol.attribute import BOX, Attribute
 from dpcore.protocol.domain.joint_attribute import Axis
@@ -67,11 +66,3 @@ def check_boxes(described: Mapping[str, Attribute]) -> None:
                 raise SchemeError(
                     f"attributes.{name}: column {box.column!r} of columns is also that of an attribute or label; rename one"
                 )
-
-
-def check_mechanism(mechanism: Mechanism, entries: Mapping[str, Any]) -> None:
-    """Raise SchemeError unless a mechanism's integers are those of the options."""
-    stated, needed = mechanism.parameters(), {"options": len(entries["categories"]), "at_most": entries["at_most"]}
-    for key, value in needed.items():
-        if stated[key] != value:
-            raise SchemeError(f"client.{key} must be {value}, as the attribute has it, got {stated[key]}")

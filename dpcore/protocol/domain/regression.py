@@ -9,8 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dpcore.errors import SchemeError
-from dpcore.protocol.syntax import keys
-from dpcore.protocol.syntax.fields import printable
+from dpcore.protocol.syntax.fields import check_known, printable
 
 REGRESSIONS = "regressions"  # the key of a scheme
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -42,7 +41,7 @@ def _read(name: str, entry: Any) -> Regression:
     table = {"formula": entry} if isinstance(entry, str) else entry
     if not isinstance(table, Mapping) or not isinstance(table.get("formula"), str):
         raise SchemeError(f"{where} must be a formula, or a table with one, got {entry!r}; {_EXAMPLE}")
-    keys.check_known(table, ("formula", "reference"), where)
+    check_known(table, ("formula", "reference"), where)
     reference = table.get("reference", {})
     if not isinstance(reference, Mapping) or not all(isinstance(category, str) for category in reference.values()):
         raise SchemeError(f'{where}.reference must be a table of categories, such as {{ region = "south" }}')

@@ -19,6 +19,7 @@ from dpcore.mechanisms.categorical.option_sets import ONE_CHOSEN, ONE_ITEM, is_j
 from dpcore.mechanisms.registry import IN_SCHEMES
 from dpcore.protocol.attribute import MISSING, Attribute
 from dpcore.protocol.domain import bins, joint_attribute, option_sets, support_points
+from dpcore.protocol.records.texts import NORMALIZATIONS, TextDomain
 from dpcore.protocol.syntax import keys
 from dpcore.protocol.syntax.fields import listed, number, printable
 
@@ -62,6 +63,10 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
             joint = any(map(is_joint_share, entries["functionals"] or ()))
             sizes = {"categories": len(entries["categories"]), "at_most": entries["at_most"], "least_size": 1 + joint}
             functionals = ("mean",)
+        elif kind == keys.TEXT:
+            entries["texts"] = _texts(entries)
+            sizes = {"symbols": entries["texts"].symbols, "length": entries["max_bytes"]}
+            functionals = ()
         else:
             entries |= categories_of(entries) if kind == "categorical" else bins.read(entries)
             sizes = {"categories": len(entries["categories"])}
@@ -75,7 +80,9 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
         elif kind == keys.LATTICE:
             support_points.check_room(entries["mechanism"], sizes)
         elif kind == keys.SET:
-            option_sets.check_mechanism(entries["mechanism"], entries)
+            check_stated(entries["mechanism"], {"options": len(entries["categories"]), "at_most": entries["at_most"]})
+        elif kind == keys.TEXT:
+            check_stated(entries["mechanism"], sizes)
         elif kind == "numeric" and entries["missing"] == "category":
             support_points.check_gap(entries["mechanism"])
         if entries.get("functionals") is not None:
@@ -87,6 +94,19 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
         )
     except SchemeError as error:
         raise type(error)(f"{where}: {error}") from None
+
+
+def _texts(entries: Mapping[str, Any]) -> TextDomain:
+    """The texts of an attribute; raises SchemeError if they are not possible."""
+    if entries["functionals"]:
+        raise SchemeError("functionals are of numbers, and texts have none; remove them")
+    return TextDomain(
+        entries["alphabet"],
+        entries["max_bytes"],
+        tuple(step for step in NORMALIZATIONS if step in entries["normalize"]),
+        MISSING if entries["missing"] == "category" else "",
+        keys.OTHER if entries["outside"] == keys.OTHER else "",
+    )
 
 
 def _check_level(entries: Mapping[str, Any], table: Mapping[str, Any]) -> None:
@@ -210,6 +230,14 @@ def _mechanism(
     return mechanism
 
 
+def check_stated(mechanism: Mechanism, needed: Mapping[str, int]) -> None:
+    """Raise SchemeError unless a mechanism's integers are those of the attribute."""
+    stated = mechanism.parameters()
+    for key, value in needed.items():
+        if stated[key] != value:
+            raise SchemeError(f"client.{key} must be {value}, as the attribute has it, got {stated[key]}")
+
+
 def read_functionals(
     names: list[str], is_canonical: bool, options: tuple[str, ...] = (), mechanism: Mechanism | None = None
 ) -> tuple[str, ...]:
@@ -268,6 +296,9 @@ def write(attribute: Attribute) -> dict[str, Any]:
         table |= {} if a.level is None else {"level": a.level}
         table |= {} if a.assume is None else {"assume": {SECOND_DERIVATIVE: number(a.assume)}}
         table |= {"intervals": a.intervals} if a.intervals else {}
+    elif a.texts is not None:
+        table |= {"max_bytes": a.texts.max_bytes, "alphabet": a.texts.alphabet, "normalize": a.texts.normalize}
+        table |= {"outside": a.outside}
     elif a.at_most is not None:
         table |= {"categories": a.categories, "codes": dict(a.codes), "at_most": a.at_most, "separator": a.separator}
         table |= {"columns": [box.column for box in a.boxes]} if a.boxes else {}

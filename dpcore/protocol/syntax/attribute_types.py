@@ -9,7 +9,7 @@ from dpcore.errors import SchemeError, check_one_of
 from dpcore.protocol.domain import dates
 
 BOOLEAN, DATE, DATETIME = "boolean", "date", "datetime"
-TYPES = ("numeric", "categorical", "set", BOOLEAN, DATE, DATETIME)  # as schemes write them
+TYPES = ("numeric", "categorical", "set", "text", BOOLEAN, DATE, DATETIME)  # as schemes write them
 _FALSE = ("0", "f", "F", "False", "FALSE", "n", "N", "no", "No", "NO")
 _TRUE = ("1", "t", "T", "True", "TRUE", "y", "Y", "yes", "Yes", "YES")
 UNITS = {DATE: dates.DAYS, DATETIME: dates.INSTANTS}

@@ -16,7 +16,7 @@ from typing import Any
 from dpcore.errors import SchemeError
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.domain import label, option_sets, pairs, regression
-from dpcore.protocol.syntax import attribute_table, attribute_types, keys, toml_writer
+from dpcore.protocol.syntax import attribute_table, attribute_types, fields, keys, toml_writer
 
 FORMAT = 1
 DRAWS = 1  # version of the rule from random words to answers: labels of streams, order of draws; part of the digest
@@ -43,8 +43,8 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
         )
     regressions = regression.read(document.get(regression.REGRESSIONS, {}))
     document = {key: value for key, value in document.items() if key not in (SIMULATE, regression.REGRESSIONS)}
-    keys.check_known(document, _TOP_KEYS, "the scheme")
-    entries = keys.read(keys.SCHEME, document)
+    fields.check_known(document, _TOP_KEYS, "the scheme")
+    entries = fields.read(keys.SCHEME, document)
     if not _NAME.fullmatch(entries["name"]):
         raise SchemeError(
             f"name must be lower-case letters, digits, - and _, the first a letter and 63 at most; got {entries['name']!r}"
@@ -89,7 +89,7 @@ def _as_texts(value: Any) -> Any:
 
 def check_clients(clients: Any) -> None:
     """Raise SchemeError unless `clients` is a valid planned number."""
-    keys.value_of(keys.CLIENTS, clients)
+    fields.value_of(keys.CLIENTS, clients)
 
 
 def _columns_differ(attributes: Mapping[str, Attribute]) -> None:

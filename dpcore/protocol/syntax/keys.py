@@ -1,20 +1,23 @@
-"""The keys of a scheme, each with type, range, default and description, and the reading of tables.
+"""The keys of a scheme, each with type, range, default and description, and the reading of an attribute's table.
 
 Mechanisms declare their own options.  `json_schema` and the page of the reference are generated from these declarations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, get_args, get_origin
+from typing import Any
 
-from dpcore.errors import SchemeError, check_one_of, exact
+from dpcore.errors import SchemeError
+from dpcore.mechanisms.categorical.text_hashing import MOST_SYMBOLS
 from dpcore.mechanisms.declaration import Option
 from dpcore.mechanisms.registry import BY_KIND, BY_TYPE, IN_SCHEMES, options_of
-from dpcore.privacy.budget import INFINITE, UNBOUNDED, Budget
+from dpcore.privacy.budget import Budget
+from dpcore.protocol.records.texts import NORMALIZATIONS
 from dpcore.protocol.syntax.attribute_types import TYPES
+from dpcore.protocol.syntax.fields import check_known, read
 
 AUTO = "auto"  # `mechanisms.choice` chooses the mechanism; the canonical scheme names it
 LOG_LINEAR = "log_linear"  # the estimator on support points
@@ -80,6 +83,7 @@ LATTICE = "lattice"  # a numeric attribute with support points
 BINNED = "binned"  # a categorical attribute of ranges of a number
 CROSSED = "crossed"  # a joint attribute of two columns' categories
 SET = "set"  # a set of options
+TEXT = "text"  # a text of which no list exists
 PLANE = "plane"  # a joint attribute of two columns' numbers
 _JOINT = Option(
     "of", list[str], fewest=2, is_needed=True, words="the two columns of a joint attribute, such as job and region"
@@ -202,6 +206,22 @@ _OWN[SET] = (
         words="a missing value is an error, or means that no option is chosen",
     ),
 )
+_OWN[TEXT] = (
+    Option("max_bytes", int, least=1, most=MOST_SYMBOLS, is_needed=True, words="the most bytes of a text in UTF-8"),
+    Option(
+        "alphabet", str, default="", words="the characters of texts; default: all, with which fewer texts are found"
+    ),
+    Option(
+        "normalize",
+        list[str],
+        choices=NORMALIZATIONS,
+        fewest=0,
+        default=NORMALIZATIONS,
+        words="what makes two spellings one text: Unicode form NFC, small letters, single blanks; default: all three",
+    ),
+    replace(_OUTSIDE, words='a text too long, or with other characters, is an error, or becomes the text "other"'),
+    next(key for key in _OWN["categorical"] if key.name == "missing"),
+)
 _LABELS = ("column", "title", "categories", "titles", "codes", "outside", "missing")
 LABEL = (
     *(key for key in (*_SHARED, *_OWN["categorical"]) if key.name in _LABELS),
@@ -262,6 +282,7 @@ _DEFAULTS[BINNED], _AUTOMATIC[BINNED] = _DEFAULTS["categorical"], _AUTOMATIC["ca
 _AUTOMATIC[CROSSED] = _AUTOMATIC["categorical"]
 _DEFAULTS[PLANE] = "the only mechanism for two numbers"
 _DEFAULTS[SET] = "the only mechanism for sets of options"
+_DEFAULTS[TEXT] = "the only mechanism for texts"
 _CHOSEN = ("categorical", BINNED, LATTICE, CROSSED)  # kinds with an automatic choice of the mechanism
 
 
@@ -344,55 +365,3 @@ def _default(kind: str, table: Mapping[str, Any]) -> str:
 def _restricting(kind: str, table: Mapping[str, Any]) -> list[str]:
     """The keys of a table that restrict its mechanism."""
     return [key for key in ("estimator", *options_of(kind)) if key in table]
-
-
-def read(keys: Iterable[Option], table: Mapping[str, Any], where: str = "") -> dict[str, Any]:
-    """Return the value of each key, or its default; `where` is the prefix of keys in messages."""
-    return {key.name: _read(key, table, where) for key in keys}
-
-
-def _read(key: Option, table: Mapping[str, Any], where: str) -> Any:
-    try:
-        if key.name in table:
-            return value_of(key, table[key.name])
-        if key.is_needed:
-            raise SchemeError(f"{key.name} is missing; add {key.words}")
-    except SchemeError as error:
-        raise type(error)(f"{where}{error}") from None
-    return key.default
-
-
-def value_of(key: Option, value: Any) -> Any:
-    """Return a key's value, numbers as exact fractions; raises SchemeError, which names the key, for an invalid value.
-
-    value: from TOML with decimals as texts.
-    """
-    name = key.name
-    if get_origin(key.type) is list:
-        if not isinstance(value, list) or len(value) < key.fewest:
-            more = f" of at least {key.fewest}" if key.fewest else ""
-            raise SchemeError(f"{name} must be a list{more}: {key.words}; got {value!r}")
-        kind = get_args(key.type)[0]
-        return [value_of(replace(key, type=kind, name=f"{name}[{i}]"), entry) for i, entry in enumerate(value)]
-    if key.choices and value not in key.refused:
-        check_one_of(key.choices, **{name: value})
-    if key.type is int:
-        if not isinstance(value, int) or isinstance(value, bool) or not key.least <= value <= key.most:
-            raise SchemeError(f"{name} must be a whole number between {key.least:,} and {key.most:,}, got {value!r}")
-    elif key.type is str:
-        if not isinstance(value, str):
-            raise SchemeError(f"{name} must be a text in quotes, got {value!r}")
-    elif key.type is Fraction:
-        return exact(**{name: value})
-    elif key.type is Budget:
-        if isinstance(value, bool) or not isinstance(value, (int, str)):
-            raise SchemeError(f'{name} must be a number above 0 or "ln 3", got {value!r}')
-        return INFINITE if value == UNBOUNDED else Budget.parse(value)
-    return value
-
-
-def check_known(table: Mapping[str, Any], accepted: tuple[str, ...], where: str) -> None:
-    """Raise SchemeError if a table has an unknown key."""
-    for key in table:
-        if key not in accepted:
-            raise SchemeError(f"{where} has an unknown key {key!r}; accepted are {', '.join(accepted)}")

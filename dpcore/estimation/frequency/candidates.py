@@ -7,8 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.laboratory.open_answers.text_hashing import PRIME, Stage, TextHashing, hashed
-from dpcore.laboratory.open_answers.texts import END
+from dpcore.mechanisms.categorical.text_hashing import END, PRIME, Stage, TextHashing, polynomials
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +68,9 @@ class Extensions:
         added = self.length - self.prefixes.shape[1]
         table = np.empty((len(stage.bases), len(self)), dtype=np.int16)
         for row, base in zip(table, stage.bases, strict=True):
-            begun = hashed(self.prefixes, base) * pow(base, added, PRIME) % PRIME
-            values = begun[self._open, None] + hashed(self.endings, base)
+            begun = polynomials(self.prefixes, base) * pow(base, added, PRIME) % PRIME
+            values = begun[self._open, None] + polynomials(self.endings, base)
             values -= PRIME * (values >= PRIME)
-            ended = (begun[self._ended] + hashed(np.full((1, added), END), base)) % PRIME
+            ended = (begun[self._ended] + polynomials(np.full((1, added), END), base)) % PRIME
             row[:] = mechanism.bucket_of(np.concatenate([values.ravel(), ended]))
         return table

@@ -13,6 +13,7 @@ odds of the search [GenoveseRoederWasserman2006].
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -20,15 +21,11 @@ from scipy.special import betainc, expit
 from scipy.stats import norm
 
 from dpcore.errors import NotEstimable
-from dpcore.laboratory.open_answers.candidates import Extensions
-from dpcore.laboratory.open_answers.text_hashing import BEAM, ESTIMATION_ROWS, ROWS, Stage, TextHashing
-
-FALSE_DISCOVERIES = 0.05  # the expected share of reported texts that nobody has, at most
-_SHARES = 12  # hypothetical shares of a text, equally spaced in logarithm from its standard error to one
-_ADDED = 64  # candidates that enter a regression at once
-_PASSES = 12  # the most times that candidates enter
-_POINTS = 32  # of a Gauss-Hermite rule
-_DEPENDENT = 0.05  # of the largest eigenvalue: directions below it are sums of other candidates, and explain nothing
+from dpcore.estimation import constants
+from dpcore.estimation.frequency.candidates import Extensions
+from dpcore.estimation.frequency.frequency_estimate import Spread
+from dpcore.estimation.frequency.text_estimate import TEXTS, SelectedIntervals, TextEstimate
+from dpcore.mechanisms.categorical.text_hashing import BEAM, ESTIMATION_ROWS, ROWS, Stage, TextHashing
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,19 +47,17 @@ class FrequentTexts:
 
 
 def frequent_texts(
-    mechanism: TextHashing, tables: np.ndarray, clients: np.ndarray, confidence: float = 0.95
+    mechanism: TextHashing, statistics: np.ndarray, confidence: float = constants.CONFIDENCE
 ) -> FrequentTexts:
-    """Return the frequent texts from the statistics of a round.
-
-    tables: (ROWS, buckets) supports.  clients: (ROWS,) reports of each row.  Raises NotEstimable if a row has no report.
-    """
+    """Return the frequent texts from the statistics of a round, (S,); raises NotEstimable if a row has no report."""
+    clients, tables = mechanism.model().split(statistics)
     if not clients.all():
         raise NotEstimable(f"open answers: {len(clients)} rows need reports each; collect those of about 1,000 clients")
     own = mechanism.oracle.model()
     frequencies = own.frequencies(tables, clients[:, None])
     texts, odds = _searched(mechanism, frequencies, clients)
     stage = mechanism.estimation
-    buckets = np.stack([mechanism.buckets(texts, row) for row in range(stage.first, ROWS)])
+    buckets = np.stack([mechanism.hashed(texts, row) for row in range(stage.first, ROWS)])
     threshold = float(norm.isf((1 - confidence) / len(texts)))
     shares, null_errors, rest = _regression(mechanism, frequencies, clients, stage, buckets, threshold)
     null_errors *= np.sqrt(np.maximum(_spread(rest, clients[stage.rows], buckets) / null_errors**2, 1.0))
@@ -85,11 +80,11 @@ def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> f
     Every stage must keep the text's prefix among the best BEAM.  Its log odds after the search are normal with mean
     d^2 R / 2 - log(12 N): d is the share in standard errors, R the part of the clients who search, N the number of possible
     texts.  On average, the posterior probabilities of the texts that nobody has add up to one at most, so the weighted test of
-    a text with posterior probability p has about the level FALSE_DISCOVERIES p / (p + 1).  Returns 1 if no share suffices.
+    a text with posterior probability p has about the level q p / (p + 1), q = `constants.SIGNIFICANCE`.  Returns 1 if no share suffices.
     """
-    model, even, symbols = mechanism.oracle.model(), 1 / mechanism.oracle.categories, mechanism.symbols + 1
+    model, even, symbols = mechanism.oracle.model(), 1 / mechanism.buckets, mechanism.symbols + 1
     null = np.sqrt(float(model.variance(even, clients)))
-    points, weights = np.polynomial.hermite_e.hermegauss(_POINTS)
+    points, weights = np.polynomial.hermite_e.hermegauss(constants.HERMITE_NODES)
     guard = np.sqrt(1 + 1 / np.sqrt(np.pi * (ESTIMATION_ROWS - 1)))  # mean of max(1, s^2), s^2 that of `_spread`
 
     def shortfall(share: float) -> float:
@@ -99,9 +94,14 @@ def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> f
         retained = 1.0
         for stage, deviations in zip(mechanism.stages[:-1], seen, strict=False):
             retained *= norm.cdf((deviations - norm.isf(min(BEAM / float(symbols) ** stage.length, 0.5))) / own)
-        odds = seen[-1] ** 2 / 2 + seen[-1] * own * points - np.log(_SHARES) - mechanism.length * np.log(symbols)
+        odds = (
+            seen[-1] ** 2 / 2
+            + seen[-1] * own * points
+            - np.log(constants.TEXT_SHARES)
+            - mechanism.length * np.log(symbols)
+        )
         posterior = expit(odds)
-        threshold = norm.isf(FALSE_DISCOVERIES * posterior / (posterior + 1))
+        threshold = norm.isf(constants.SIGNIFICANCE * posterior / (posterior + 1))
         reported = norm.cdf((share / null * np.sqrt(ESTIMATION_ROWS / ROWS) - guard * threshold) / own)
         return power - float(retained * (weights @ reported) / weights.sum())
 
@@ -114,8 +114,8 @@ def _searched(mechanism: TextHashing, frequencies: np.ndarray, clients: np.ndarr
     """The best candidates, (m, length) symbols, and their log odds, (m,)."""
     prefixes = np.zeros((1, 0), dtype=np.int64)
     error = float(np.sqrt(mechanism.oracle.model().variance(0.0, int(clients.sum()))))
-    hypotheses = np.geomspace(error, 1.0, _SHARES)
-    odds = np.full((1, _SHARES), np.inf)  # that a text of each share begins with the prefix
+    hypotheses = np.geomspace(error, 1.0, constants.TEXT_SHARES)
+    odds = np.full((1, constants.TEXT_SHARES), np.inf)  # that a text of each share begins with the prefix
     for stage in mechanism.stages:
         extensions = Extensions(prefixes, stage.length, mechanism.symbols)
         buckets = extensions.buckets(mechanism, stage)
@@ -129,7 +129,7 @@ def _searched(mechanism: TextHashing, frequencies: np.ndarray, clients: np.ndarr
             total = np.logaddexp(total, listed[-1])
         best = np.argsort(-total, kind="stable")[:BEAM]
         prefixes, odds = extensions.take(best), np.stack([one[best] for one in listed], axis=1)
-    return prefixes, total[best] - np.log(_SHARES)
+    return prefixes, total[best] - np.log(constants.TEXT_SHARES)
 
 
 def _regression(
@@ -153,14 +153,14 @@ def _regression(
     numbers, explained, inverse = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 0))
     rest = observed - even
     shares = _averages(rest, weights, buckets) / (1 - even)
-    for _ in range(_PASSES):
+    for _ in range(constants.TEXT_PASSES):
         entering = _entering(shares, buckets, weights, numbers, threshold * error)
         if not len(entering):
             break
         numbers = np.concatenate([numbers, entering])
         for _ in range(2):  # candidates that are small beside the others leave after the first time
             places = buckets[:, numbers]
-            inverse = np.linalg.pinv(_shared(places, weights) - even, rcond=_DEPENDENT, hermitian=True)
+            inverse = np.linalg.pinv(_shared(places, weights) - even, rcond=constants.DEPENDENT, hermitian=True)
             explained = inverse @ (_averages(observed, weights, places) - even)
             is_kept = explained > threshold * error / 2
             if is_kept.all():
@@ -208,10 +208,10 @@ def _entering(
     left = shares.copy()
     left[present] = -np.inf
     large = np.flatnonzero(left > least)
-    large = large[np.argsort(-left[large], kind="stable")[: 4 * _ADDED]]
+    large = large[np.argsort(-left[large], kind="stable")[: 4 * constants.ENTERING_TEXTS]]
     left, overlap = left[large], _shared(buckets[:, large], weights)
     entering: list[int] = []
-    while len(entering) < _ADDED and len(large) and left.max() > least:
+    while len(entering) < constants.ENTERING_TEXTS and len(large) and left.max() > least:
         best = int(np.argmax(left))
         entering.append(best)
         left = left - left[best] * overlap[:, best]
@@ -220,11 +220,44 @@ def _entering(
 
 
 def _discovered(p_values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Which hypotheses are rejected at the rate FALSE_DISCOVERIES, by p-values divided by weights of mean one."""
+    """Which hypotheses are rejected at the false discovery rate `constants.SIGNIFICANCE`, by p-values divided by weights of mean one."""
     weighted = p_values / weights
     order = np.argsort(weighted)
-    most = FALSE_DISCOVERIES * np.arange(1, len(order) + 1) / len(order)
+    most = constants.SIGNIFICANCE * np.arange(1, len(order) + 1) / len(order)
     passed = np.flatnonzero(weighted[order] <= most)
     is_rejected = np.zeros(len(order), dtype=bool)
     is_rejected[order[: passed[-1] + 1 if len(passed) else 0]] = True
     return is_rejected
+
+
+def text_shares(described: Any, statistics: np.ndarray, n: int, confidence: float) -> TextEstimate:
+    """Return the reported texts of an attribute from its statistics, (S,), of n reports.
+
+    Raises NotEstimable, with the smallest share that can be seen, if there is none.
+    """
+    mechanism = described.mechanism
+    visible = visible_share(mechanism, n)
+    frequent = frequent_texts(mechanism, statistics, confidence)
+    if not frequent.is_reported.any():
+        raise NotEstimable(
+            f"no text of {described.name} is frequent enough to be found; with {n:,} reports a text is found from a share of "
+            f"about {100 * visible:.2g} %; collect more reports, or raise its epsilon"
+        )
+    raw, errors = frequent.shares[frequent.is_reported], frequent.errors[frequent.is_reported]
+    model = mechanism.model().of_row
+    most = max(model.other_mean, 1 - model.other_mean) * ROWS / ESTIMATION_ROWS / model.contrast
+    cells = np.ascontiguousarray(frequent.texts[frequent.is_reported], dtype=np.uint8)
+    return TextEstimate(
+        attribute=described.name,
+        categories=tuple(described.texts.texts_of(cells.view(f"S{mechanism.length}").ravel())),
+        values=np.clip(raw, 0.0, 1.0),
+        raw=raw,
+        spread=Spread(errors**2, np.zeros((0, len(raw))), np.zeros((0, 0))),
+        intervals=SelectedIntervals(raw, errors, len(frequent.texts)),
+        confidence=confidence,
+        n=n,
+        numbers=None,
+        estimator=TEXTS,
+        sensitivities=np.full(len(raw), float(most)),
+        visible=visible,
+    )
