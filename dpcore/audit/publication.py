@@ -30,6 +30,7 @@ from dpcore.mechanisms import (
     SubsetSelection,
 )
 from dpcore.mechanisms.categorical.set_selection import SetSelection
+from dpcore.mechanisms.categorical.text_hashing import TextHashing
 from dpcore.mechanisms.categorical.unary_encoding import BitCounts
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.mechanisms.odds import total_variation
@@ -226,6 +227,12 @@ def _(mechanism: LocalHashing) -> tuple[Level, ...]:
             for row in rows:
                 row.append(count * rest * outside)
     return (level_of(np.array(rows, dtype=object), mass=Fraction(bins * outside, inside + (bins - 1) * outside)),)
+
+
+@levels.register
+def _(mechanism: TextHashing) -> tuple[Level, ...]:
+    """Bounds alone: the row is uniform, and two texts have two buckets in it at most."""
+    return (_of_pairs(mechanism.prime, mechanism.bins, mechanism.weight_in, mechanism.weight_out),)
 
 
 def _of_pairs(prime: int, bins: int, inside: int, outside: int) -> Level:

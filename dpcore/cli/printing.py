@@ -156,6 +156,8 @@ def domain_text(attribute: Attribute) -> str:
         ]
         asks = f"{' to '.join(bounds)} {SUFFIXES.get(attribute.unit, attribute.unit)}".strip()
         asks += "" if attribute.points is None else f", {len(attribute.points)} values"
+    elif attribute.texts is not None:
+        asks = f"texts of {attribute.texts.max_bytes} bytes at most"
     elif attribute.at_most is not None:
         asks = f"at most {attribute.at_most} of {len(attribute.categories)} options"
     else:

@@ -18,6 +18,7 @@ from dpcore.mechanisms.base import Mechanism
 from dpcore.mechanisms.calibration import level_sampling
 from dpcore.mechanisms.categorical.frequency_oracle import FrequencyOracle
 from dpcore.mechanisms.categorical.set_selection import SetSelection
+from dpcore.mechanisms.categorical.text_hashing import TextHashing
 from dpcore.mechanisms.joint.crossed_wave import CrossedWave
 from dpcore.mechanisms.joint.window import Window
 from dpcore.mechanisms.numeric.wave import WaveMechanism
@@ -65,6 +66,12 @@ def total_variation(mechanism: Mechanism) -> Fraction:
 def _(mechanism: FrequencyOracle) -> Fraction:
     """p - q: a report is likelier under x than x' where it supports x alone, and as likely where both or neither."""
     return mechanism.truth_probability - mechanism.other_probability
+
+
+@total_variation.register
+def _(mechanism: TextHashing) -> Fraction:
+    """Two texts have different buckets in every row at most."""
+    return total_variation(mechanism.oracle)
 
 
 @total_variation.register

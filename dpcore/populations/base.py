@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
@@ -20,6 +20,9 @@ from dpcore._random import Source
 from dpcore.errors import SchemeError
 from dpcore.functionals.group import Group
 from dpcore.populations.distributions import CategoricalLaw, Law, NumericLaw, PointsLaw, mixture
+
+if TYPE_CHECKING:
+    from dpcore.protocol.attribute import Attribute
 
 Condition = str | Mapping[str, float] | None
 PEOPLE = 1 << 21  # the stream people are drawn from; attributes' reports have 0, 1, 2, ..., the drawn units 2^20
@@ -151,6 +154,12 @@ class Population(Respondents):
                 f"the scheme's categories are {', '.join(map(repr, categories))}"
             )
         return np.array([true.get(category, 0.0) for category in categories])
+
+    def text_shares(self, attribute: Attribute, condition: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the texts of an attribute as input cells, (k,), and their shares, (k,)."""
+        listed = self._category_probabilities(attribute.name, condition)
+        cells, places = np.unique(attribute.encode(list(listed)), return_inverse=True)
+        return cells, np.bincount(places, list(listed.values()))
 
     def truth(self, attribute: str, condition: Condition = None) -> NumericLaw | PointsLaw:
         """Return the distribution of a numeric attribute among respondents who answer: continuous or discrete."""

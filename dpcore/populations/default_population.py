@@ -16,6 +16,7 @@ from dpcore.errors import SchemeError
 from dpcore.populations import stated_distributions
 from dpcore.populations.base import Population
 from dpcore.populations.distributions import Beta, CategoricalLaw, Law, NumericLaw
+from dpcore.protocol.attribute import MISSING
 
 if TYPE_CHECKING:
     from dpcore.protocol.attribute import Attribute
@@ -38,7 +39,7 @@ def default_population(scheme: Scheme) -> Population:
         if name not in asked or not isinstance(table, Mapping):
             raise SchemeError(f"simulate.{name} must be a table of one of {', '.join(asked)}, got {name!r}")
     groups = [one for one in asked.values() if one.name in scheme.labels]
-    groups += [one for one in asked.values() if not one.reads_numbers and one.at_most is None]
+    groups += [one for one in asked.values() if not one.reads_numbers and one.at_most is None and one.texts is None]
     name, shares = _EVERYBODY, {"": 1.0}
     if groups:
         name = groups[0].name
@@ -93,9 +94,9 @@ def _law(attribute: Attribute, table: Mapping[str, Any], group: int) -> Law:
     shares = {category: 1 / place / total for place, category in enumerate(answers, 1)}
     if isinstance(stated, CategoricalLaw):
         shares = dict(zip(stated.categories, stated.probabilities, strict=True))
+    categories = attribute.categories or (*shares, *[MISSING] * (attribute.missing == "category"))
     return CategoricalLaw(
-        attribute.categories,
-        tuple((1 - silent) * shares[one] if one in shares else silent for one in attribute.categories),
+        categories, tuple((1 - silent) * shares[one] if one in shares else silent for one in categories)
     )
 
 

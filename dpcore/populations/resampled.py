@@ -67,6 +67,11 @@ class Resampled(Respondents):
         """Return the shares of the categories, in their order, shape (k,)."""
         return self._shares(self._places(attribute), len(categories), condition)
 
+    def text_shares(self, attribute: Attribute, condition: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the texts of an attribute as input cells, (k,), and their shares, (k,)."""
+        cells, counts = np.unique(self._cells[attribute.name][self._rows(condition)], return_counts=True)
+        return cells, counts / counts.sum()
+
     def joint_probabilities(self, attribute: Attribute, condition: str | None = None) -> np.ndarray:
         """Return the joint shares of two columns in one report, (k_1, k_2)."""
         sizes = [len(side.cells) for side in attribute.sides]

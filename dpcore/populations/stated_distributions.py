@@ -32,6 +32,7 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
 }
 _BOUNDS = ("lower", "upper")  # of beta and uniform: the attribute's where they are left out
 _MOST_POINTS = 1 << 16
+_TEXTS = 30  # of a default distribution
 
 
 def law_of(attribute: Attribute, table: Mapping[str, Any], lower: float, upper: float) -> Law | None:
@@ -55,7 +56,9 @@ def law_of(attribute: Attribute, table: Mapping[str, Any], lower: float, upper: 
 
 
 def answers_of(attribute: Attribute) -> list[str]:
-    """Return the categories but for the one of those who give no answer."""
+    """Return the categories but for the one of those who give no answer; of texts, a few that are possible."""
+    if attribute.texts is not None:
+        return attribute.texts.texts_of(attribute.cells[:_TEXTS])
     return [name for name in attribute.categories if attribute.missing != "category" or name != MISSING]
 
 
@@ -118,6 +121,9 @@ def _points(where: str, attribute: Attribute, table: Mapping[str, Any]) -> Point
 
 def _categories(where: str, attribute: Attribute, shares: Any) -> CategoricalLaw:
     where, names, is_set = f"{where}.shares", answers_of(attribute), attribute.at_most is not None
+    if attribute.texts is not None and isinstance(shares, Mapping):
+        names = list(shares)
+        attribute.encode(names)  # raises for a text that is not possible
     if isinstance(shares, list) and len(shares) == len(names):
         shares = dict(zip(names, shares, strict=True))
     if not isinstance(shares, Mapping) or not set(shares) <= set(names):

@@ -190,13 +190,15 @@ class Attribute:
     def cells(self) -> np.ndarray:
         """The input cells of values, increasing, int64: one per category or support point, (k,); all cells of a density.
 
-        Support points are spread over the cells of a wave mechanism, which has more cells.  If nonresponse is an answer, its
-        cell is the last.
+        Of texts: some of them, as fixed-width bytes.  Support points are spread over the cells of a wave mechanism, which has
+        more cells.  If nonresponse is an answer, its cell is the last.
         """
         if self.has_density:
             silent = [self.mechanism.inputs - 1] if self.missing == "category" else []
             return np.array([*range(self._room), *silent], dtype=np.int64)
-        if self.sides or self.at_most is not None or self.texts is not None:
+        if self.texts is not None:
+            return self.texts.examples()
+        if self.sides or self.at_most is not None:
             return np.arange(self.mechanism.inputs)
         if self.points is None:
             return np.arange(len(self.categories))

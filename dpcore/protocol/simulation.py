@@ -104,7 +104,10 @@ def _groups_of_records(
             members &= answer == category
 
         def histogram(name: str, members: np.ndarray = members) -> np.ndarray:
-            return np.bincount(cells[name][members], minlength=scheme.attributes[name].mechanism.inputs)
+            own = cells[name][members]
+            if scheme.attributes[name].texts is not None:
+                return counted(*np.unique(own, return_counts=True))
+            return np.bincount(own, minlength=scheme.attributes[name].mechanism.inputs)
 
         yield combination, int(members.sum()), histogram
 
@@ -124,13 +127,21 @@ def _groups_of_population(
         for combination, size in np.ndenumerate(counts):
 
             def histogram(name: str, size: int = int(size), laws: Mapping[str, np.ndarray] = laws) -> np.ndarray:
-                return generator.multinomial(size, laws[name])
+                law = laws[name]
+                if law.dtype.names:
+                    return counted(law["text"], generator.multinomial(size, law["share"]))
+                return generator.multinomial(size, law)
 
             yield combination, int(size), histogram
 
 
 def cell_law(attribute: Attribute, people: Any, condition: str | None = None) -> np.ndarray:
-    """Return the probabilities of an attribute's input cells in a population or one of its groups, shape (inputs,)."""
+    """Return the probabilities of an attribute's input cells in a population or one of its groups, shape (inputs,).
+
+    Of texts: records of a `text` and its `share`.
+    """
+    if attribute.texts is not None:
+        return _records(share=people.text_shares(attribute, condition))
     law = np.zeros(attribute.mechanism.inputs)
     if attribute.has_density:
         bounds, cells = (float(attribute.lower), float(attribute.upper)), len(attribute.cells)
@@ -139,6 +150,19 @@ def cell_law(attribute: Attribute, people: Any, condition: str | None = None) ->
     else:
         law[attribute.cells] = category_law(attribute, people, condition)
     return law
+
+
+def counted(texts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return records of a `text` and its `count`, as `TextHashing.simulate` takes them."""
+    return _records(count=(texts, counts))
+
+
+def _records(**column: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Records of a text and a number of that name."""
+    [(name, (texts, numbers))] = column.items()
+    records = np.empty(len(texts), dtype=[("text", texts.dtype), (name, numbers.dtype)])
+    records["text"], records[name] = texts, numbers
+    return records
 
 
 def category_law(attribute: Attribute, people: Any, condition: str | None = None) -> np.ndarray:

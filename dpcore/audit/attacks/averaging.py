@@ -117,12 +117,14 @@ def _attack(
     return tuple(float(share) for share in guessed.mean(axis=0)), changed
 
 
-def values_of(attribute: Attribute, cell: int) -> dict[str, Any]:
+def values_of(attribute: Attribute, cell: Any) -> dict[str, Any]:
     """Return record values of an input cell, by column; None for nonresponse."""
     if attribute.at_most is not None:
         chosen = frozenset(compress(attribute.categories, attribute.sets.members(np.array([cell]))[0]))
         boxes = {box.column: name in chosen for box, name in zip(attribute.boxes, attribute.categories, strict=False)}
         return boxes or {attribute.column: chosen}
+    if attribute.texts is not None:
+        return {attribute.column: attribute.texts.texts_of(np.array([cell]))[0]}
     if not attribute.sides:
         return {attribute.column: value_of(attribute, cell)}
     one, other = attribute.sides

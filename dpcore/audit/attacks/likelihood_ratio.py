@@ -26,20 +26,22 @@ from dpcore.mechanisms import (
 from dpcore.mechanisms.categorical.frequency_oracle import FrequencyOracle
 from dpcore.mechanisms.categorical.option_sets import OptionSets
 from dpcore.mechanisms.categorical.set_selection import SetSelection
+from dpcore.mechanisms.categorical.text_hashing import ROWS, TextHashing
 from dpcore.mechanisms.categorical.unary_encoding import BitCounts
 from dpcore.mechanisms.numeric.wave import WaveMechanism
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.mechanisms.reports import Reports, starts_of
 
+_PRIME = (1 << 31) - 1  # of the hash functions of texts
 _STARTS = 64  # evenly spread cells x that are tried in pairs (x, x'), with every x'
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two input cells to distinguish, from reports of one level, or of a random level if it is None."""
+    """Two input cells to distinguish, integers or texts, from reports of one level, or of a random level if it is None."""
 
-    first: int
-    second: int
+    first: Any
+    second: Any
     level: int | None = None
 
     @property
@@ -74,6 +76,13 @@ def _(mechanism: FrequencyOracle, held: np.ndarray | None = None) -> tuple[Pair,
 def _(mechanism: SetSelection, held: np.ndarray | None = None) -> tuple[Pair, ...]:
     """The empty set and a full one have no item in common."""
     return (Pair(0, mechanism.inputs - 1),)
+
+
+@hard_pairs.register
+def _(mechanism: TextHashing, held: np.ndarray | None = None) -> tuple[Pair, ...]:
+    """Any two texts, which have different buckets in nearly every row, or buckets."""
+    first, *_, last = range(mechanism.inputs) if held is None else held
+    return (Pair(first, last),)
 
 
 @hard_pairs.register
@@ -156,6 +165,28 @@ def _(mechanism: LocalHashing, reports: Reports, pair: Pair) -> np.ndarray:
     slope, shift, v = _rows(mechanism, reports).T
     inside = [mechanism.hash(slope, shift, np.array(value)) == v for value in (pair.first, pair.second)]
     return _spoken(inside, mechanism.weight_in, mechanism.weight_out)
+
+
+@log_ratio.register
+def _(mechanism: TextHashing, reports: Reports, pair: Pair) -> np.ndarray:
+    stated, slope, shift, v = mechanism.parameters(), *_rows(mechanism, reports).T
+    buckets = (buckets_of(stated, np.array([cell]), np.arange(ROWS)) for cell in (pair.first, pair.second))
+    inside = [mechanism.oracle.hash(slope, shift, own[reports.level]) == v for own in buckets]
+    return _spoken(inside, mechanism.weight_in, mechanism.weight_out)
+
+
+def buckets_of(stated: Mapping[str, Any], cells: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the buckets in these rows, (n,), of texts, (n,) or (1,), from the integers of a scheme; integers are buckets."""
+    if cells.dtype.kind != "S":
+        return np.broadcast_to(cells, rows.shape)
+    texts = cells.astype(f"S{stated['length']}").view(np.uint8).reshape(len(cells), -1).astype(np.int64)
+    texts = np.broadcast_to(texts, (len(rows), texts.shape[1]))
+    values = np.zeros(len(rows), dtype=np.int64)
+    for row in np.unique(rows).tolist():
+        length, base = stated["lengths"][row], stated["bases"][row]
+        powers = np.array([pow(base, length - place, _PRIME) for place in range(length)])
+        values[rows == row] = ((texts[rows == row, :length] + 1) * powers % _PRIME).sum(axis=1) % _PRIME
+    return values * stated["buckets"] // _PRIME
 
 
 @log_ratio.register

@@ -116,7 +116,7 @@ def _records(scheme: Scheme, cells: Mapping[str, np.ndarray]) -> dict[str, np.nd
     records = {}
     for name, attribute in scheme.reported.items():
         used, places = np.unique(cells[name], return_inverse=True)
-        rows = [values_of(attribute, int(cell)) for cell in used]
+        rows = [values_of(attribute, cell) for cell in used.tolist()]
         for question in attribute.questions:
             is_plain = question.has_density and not question.categories
             values = np.array([row[question.column] for row in rows], dtype=None if is_plain else object)

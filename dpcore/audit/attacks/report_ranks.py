@@ -15,7 +15,7 @@ from math import comb
 import numpy as np
 import scipy
 
-from dpcore.audit.attacks.likelihood_ratio import padded
+from dpcore.audit.attacks.likelihood_ratio import buckets_of, padded
 from dpcore.audit.enumeration.finite_channel import turns_of
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import (
@@ -28,6 +28,7 @@ from dpcore.mechanisms import (
     SubsetSelection,
 )
 from dpcore.mechanisms.categorical.set_selection import SetSelection
+from dpcore.mechanisms.categorical.text_hashing import TextHashing
 from dpcore.mechanisms.categorical.unary_encoding import BitCounts
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.mechanisms.reports import Reports, starts_of
@@ -47,7 +48,7 @@ def ranks(mechanism: Mechanism, values: np.ndarray, reports: Reports, generator:
     """
     ranks_by_part = dict(_ranks(mechanism, values, reports, generator))
     if len(mechanism.sizes) > 1:
-        weights = mechanism.parameters()["level_law"]
+        weights = mechanism.parameters().get("level_law", np.ones(len(mechanism.sizes)))
         ranks_by_part[LEVEL] = _placed(np.array(weights)[None, :], reports.level.astype(np.int64), generator)
     return ranks_by_part
 
@@ -86,6 +87,12 @@ def _(mechanism: HadamardResponse, values: np.ndarray, reports: Reports, generat
         "the column": _even(column, columns, generator),
         "the sign": _of_two(agrees, stated["weight_in"], stated["weight_out"], generator),
     }
+
+
+@_ranks.register
+def _(mechanism: TextHashing, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
+    buckets = buckets_of(mechanism.parameters(), values, reports.level.astype(np.int64))
+    return _ranks(mechanism.oracle, buckets, reports, generator)
 
 
 @_ranks.register

@@ -45,6 +45,7 @@ from dpcore.mechanisms import (
     SubsetSelection,
 )
 from dpcore.mechanisms.categorical.set_selection import SetSelection
+from dpcore.mechanisms.categorical.text_hashing import TextHashing
 from dpcore.mechanisms.categorical.unary_encoding import BitCounts
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.protocol.scheme import Scheme
@@ -299,6 +300,12 @@ def _(mechanism: LocalHashing) -> tuple[list[Class], str]:
     ]
     how = "the bins of any two categories x and x' under a line that separates them; the line is uniform and cancels"
     return classes, how
+
+
+@_classes.register
+def _(mechanism: TextHashing) -> tuple[list[Class], str]:
+    classes, how = _classes(mechanism.oracle)
+    return classes, how.replace("categories", "buckets of a row")
 
 
 @_enumerate.register

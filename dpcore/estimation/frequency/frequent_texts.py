@@ -80,7 +80,7 @@ def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> f
     Every stage must keep the text's prefix among the best BEAM.  Its log odds after the search are normal with mean
     d^2 R / 2 - log(12 N): d is the share in standard errors, R the part of the clients who search, N the number of possible
     texts.  On average, the posterior probabilities of the texts that nobody has add up to one at most, so the weighted test of
-    a text with posterior probability p has about the level q p / (p + 1), q = `constants.SIGNIFICANCE`.  Returns 1 if no share suffices.
+    a text with posterior probability p has about the level q p / (p + 1), q = `SIGNIFICANCE`.  Returns 1 if no share suffices.
     """
     model, even, symbols = mechanism.oracle.model(), 1 / mechanism.buckets, mechanism.symbols + 1
     null = np.sqrt(float(model.variance(even, clients)))
@@ -220,7 +220,7 @@ def _entering(
 
 
 def _discovered(p_values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Which hypotheses are rejected at the false discovery rate `constants.SIGNIFICANCE`, by p-values divided by weights of mean one."""
+    """Which hypotheses are rejected at the false discovery rate `SIGNIFICANCE`, by p-values divided by weights of mean one."""
     weighted = p_values / weights
     order = np.argsort(weighted)
     most = constants.SIGNIFICANCE * np.arange(1, len(order) + 1) / len(order)

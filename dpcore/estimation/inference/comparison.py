@@ -36,6 +36,7 @@ from dpcore.estimation import constants
 from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.diagnostics.evidence import Sample
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
+from dpcore.estimation.frequency.text_estimate import TextEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, estimated, normal_quantile
 from dpcore.functionals import Expansion, Functional, Influence
 from dpcore.functionals.group import Group
@@ -114,6 +115,8 @@ def compare_frequencies(
 ) -> dict[str, Comparison]:
     """Return category -> left's proportion minus right's, of two rounds or cohorts, each with an interval.
 
+    Of texts, for those that are reported on both sides.
+
     The proportions are unbiased and may be negative: the error of projected ones depends on the number of reports, and would
     make two rounds of the same population differ.
     simultaneous: whether the intervals cover jointly; each then has confidence^(1/k) [Sidak1967].
@@ -121,16 +124,18 @@ def compare_frequencies(
     """
     check_confidence(confidence)
     _check_pair(left, right)
-    if not isinstance(left, FrequencyEstimate) or left.categories != right.categories:
+    are_texts = isinstance(left, TextEstimate) and isinstance(right, TextEstimate)
+    if not isinstance(left, FrequencyEstimate) or (left.categories != right.categories and not are_texts):
         raise SchemeError(f"frequencies are compared category by category; {left.attribute} has others on either side")
     if _share_reports(left, right):
         raise SchemeError(f"both sides are {left.attribute} of one aggregate; name another round or cohort")
     confidence_of_one = confidence ** (1 / len(left.categories)) if simultaneous else confidence
-    sides = shares(left, confidence_of_one), shares(right, confidence_of_one)
+    others = dict(zip(right.categories, shares(right, confidence_of_one), strict=True))
     remark = _MEMOISED if memoised else None
     return {
-        category: difference(one, other, remark=remark)
-        for category, one, other in zip(left.categories, *sides, strict=True)
+        category: difference(one, others[category], remark=remark)
+        for category, one in zip(left.categories, shares(left, confidence_of_one), strict=True)
+        if category in others
     }
 
 

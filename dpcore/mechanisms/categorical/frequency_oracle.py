@@ -23,7 +23,6 @@ from dpcore.mechanisms.reports import Reports, sorted_by
 from dpcore.privacy.budget import Budget
 
 MOST_CATEGORIES = 10_000
-_GROUP = 50_000  # numbers that are added in the time that a group's own statistics take
 _HELD = 1 << 20  # of them at once
 
 
@@ -67,8 +66,13 @@ class FrequencyOracle(Mechanism):
         """
         return float(self.model().variance(frequency, n))
 
+    @property
+    def group_cost(self) -> int:
+        """How many numbers are added in the time that one group's own statistics take, about."""
+        return 50_000
+
     def statistics_by(self, reports: Reports, groups: np.ndarray, many: int) -> np.ndarray:
-        if self.counts_outputs or len(reports) * self.categories > many * _GROUP:
+        if self.counts_outputs or len(reports) * self.categories > many * self.group_cost:
             return super().statistics_by(reports, groups, many)
         tables = np.zeros((many, self.categories), dtype=np.int64)
         order, _ = sorted_by(groups, many)

@@ -188,6 +188,10 @@ class LocalHashing(WeightedOracle):
         residues -= self.edges.astype(np.uint32)[v]  # below the bin's first residue it wraps around, beyond its last
         return np.asarray(residues < np.diff(self.edges).astype(np.uint32)[v]).view(np.int8)
 
+    @property
+    def group_cost(self) -> int:
+        return max(super().group_cost, 4 * self.prime**2)  # arcs are counted for every slope
+
     def _supports(self, rows: np.ndarray) -> np.ndarray:
         """How many reports support each category, (k,), from reports (n, 3).
 

@@ -37,8 +37,9 @@ def read(pairs: Sequence[Sequence[str]], attributes: Mapping[str, Attribute], ce
 def _check(pair: Pair, attributes: Mapping[str, Attribute], cells: int) -> None:
     one, other = (attributes[name].mechanism for name in pair)
     for name in pair:
-        if attributes[name].at_most is not None:
-            raise SchemeError(f"pair {pair[0]}, {pair[1]}: {name} is a set of options, which cannot be part of a pair")
+        if attributes[name].type in ("set", "text"):
+            kind = "a set of options" if attributes[name].type == "set" else "a text"
+            raise SchemeError(f"pair {pair[0]}, {pair[1]}: {name} is {kind}, which cannot be part of a pair")
     entries = statistics_of(one) * statistics_of(other)
     if entries > MOST_ENTRIES or entries * cells > MOST_LABELLED:
         beside = f" for each of {cells:,} combinations of labels" if entries <= MOST_ENTRIES else ""

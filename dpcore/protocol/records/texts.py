@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice, product
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from dpcore.protocol.records.category_names import ABSENT, BLANKS, UNKNOWN, is_m
 
 TOO_LONG = -3  # in place of a text: more bytes than one may have
 NORMALIZATIONS = ("nfc", "case", "blanks")  # in the order in which they are applied
+_EXAMPLES = 1024
 _BLANKS = re.compile(f"[{BLANKS}]+")
 
 
@@ -99,7 +101,7 @@ class TextDomain:
             return UNKNOWN
 
     def cells(self, column: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the texts of a column as symbols, (n,) fixed-width bytes, and what is wrong with each, (n,) int64: 0 or a code.
+        """Return the texts of a column as symbols, (n,) bytes, and what is wrong with each, (n,) int64: 0 or a code.
 
         A text with a code is empty.
         """
@@ -120,8 +122,15 @@ class TextDomain:
             codes[codes != ABSENT] = 0
         return self.symbols_of("" if isinstance(text, int) else text for text in read), codes
 
+    def examples(self) -> np.ndarray:
+        """Return some texts that records may hold as input cells, increasing: the shortest, 1,024 at most."""
+        characters = self.alphabet or "abcdefghijklmnopqrstuvwxyz"
+        texts = map("".join, chain.from_iterable(product(characters, repeat=n + 1) for n in range(self.max_bytes)))
+        return np.sort(self.symbols_of(islice((text for text in texts if self._read(text) == text), _EXAMPLES)))
+
     def symbols_of(self, texts: Iterable[str]) -> np.ndarray:
-        """Return allowed texts as symbols, (n,) fixed-width bytes."""
+        """Return allowed texts as symbols, (n,) fixed-width bytes; `missing` is the empty text."""
+        texts = ("" if text == self.missing else text for text in texts)
         return np.array([text.encode().translate(self._places) for text in texts], dtype=f"S{self.max_bytes}")
 
     def texts_of(self, cells: np.ndarray) -> list[str]:

@@ -30,6 +30,7 @@ import scipy
 from dpcore.estimation.density.inner_products import InnerProducts, mass_gain
 from dpcore.estimation.estimators import project_simplex
 from dpcore.estimation.frequency.option_shares import covariance
+from dpcore.mechanisms.categorical.hashed_sums import HashedSums
 from dpcore.mechanisms.categorical.option_sets import SetSums
 from dpcore.mechanisms.observation_model import FiniteChannel, Level, NoisyFeatures, ScoreSums
 from dpcore.protocol.aggregates import Aggregate
@@ -96,6 +97,9 @@ def _levels(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Outc
     model, statistics = aggregate.scheme.attributes[name].mechanism.model(), aggregate.statistics[name]
     if isinstance(model, FiniteChannel) and len(model.levels) > 1:
         return _chi_squared(*pearson(model.reports(statistics), model.level_law), "numbers of reports per level")
+    if isinstance(model, HashedSums):
+        even = np.full(model.rows, 1 / model.rows)
+        return _chi_squared(*pearson(model.split(statistics)[0], even), "numbers of reports per level")
     if isinstance(model, NoisyFeatures) and model.block_law is not None:
         return _chi_squared(*pearson(model.split(statistics)[0], model.block_law), "numbers of reports per level")
     return None
@@ -164,8 +168,8 @@ def _consistency(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) ->
     model, statistics = aggregate.scheme.attributes[name].mechanism.model(), aggregate.statistics[name]
     if isinstance(model, FiniteChannel):
         return _contrasted(model, statistics)
-    if isinstance(model, SetSums):
-        return None  # every report has as many items
+    if isinstance(model, SetSums | HashedSums):
+        return None  # every report has as many items, or a bucket in every row
     if isinstance(model, NoisyFeatures):
         if model.split(statistics)[0][0] < _ENOUGH:
             return None
@@ -251,6 +255,8 @@ def _homogeneity(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) ->
         return _one_frequency(model.of_one, [np.diagonal(square) for square in squares], sizes, one)
     if isinstance(model, ScoreSums):
         return _one_frequency(model, tables, sizes)
+    if isinstance(model, HashedSums):
+        return None
     return _one_average(model, tables)
 
 

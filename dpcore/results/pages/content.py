@@ -40,7 +40,12 @@ _OF_RUN = ("run", "attributes", "checks", "weights", "changes")
 _OF_PAGE = ("sensitivities", "rejects", "spent", "labels")
 _OF_ATTRIBUTE = ("frequencies", "numbers", "differences")
 _DRAWN = ("density", "trends")
-_SECTION_CHECKS = ("heaped", "efficiency", "assumption")  # checks whose details are shown in an attribute's section
+_SECTION_CHECKS = (
+    "heaped",
+    "efficiency",
+    "visible",
+    "assumption",
+)  # checks whose details are shown in an attribute's section
 _MARKED = ("yes", "perhaps")
 _ASSUMED = (
     "Under this assumption the intervals have their stated coverage for every density; otherwise their coverage is unknown. "
@@ -281,7 +286,7 @@ def _about(row: dict[str, Any], estimators: list[str]) -> str:
         bounds = f"{separated(row['lower'])} to {separated(row['upper'])} {row['unit']}".strip()
     mechanism = f"{name_of(row['mechanism'])} at ε = {row['stated']}"
     by = ", ".join(filter(None, map(name_of, estimators)))
-    parts = bounds, f"{row['charges']:,} reports", mechanism, by, row["heaped"], row["efficiency"]
+    parts = bounds, f"{row['charges']:,} reports", mechanism, by, row["heaped"], row["efficiency"], row["visible"]
     return " · ".join(part for part in parts if part)
 
 

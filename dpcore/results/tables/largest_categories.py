@@ -13,6 +13,7 @@ import pandas as pd
 
 from dpcore.estimation.frequency.option_shares import SHARES
 from dpcore.estimation.frequency.proportion_intervals import differs_from_equal
+from dpcore.estimation.frequency.text_estimate import TEXTS
 from dpcore.results.text.phrases import FEW_VALUES, is_law, is_silence, largest, separated
 
 _BOUNDS = ["simultaneous_low", "simultaneous_high"]
@@ -29,7 +30,7 @@ class Listed:
     rows: for all clients or for groups, in their own order.  categories: their total number.  confidence: of the intervals, in
     words.  is_selection: whether only the largest are listed.  is_simultaneous: whether the intervals account for the
     selection. significant: number of proportions, over all categories and groups, that differ significantly from an equal
-    proportion.  are_options: whether one respondent may have chosen several.
+    proportion.  are_options: whether one respondent may have chosen several, or there are others.
     """
 
     rows: pd.DataFrame
@@ -100,7 +101,8 @@ def largest_shares(rows: pd.DataFrame) -> Listed:
     first = _first_group(rows)
     shown, confidence = largest(first), confidence_of(rows["confidence"])
     if len(shown) == len(first):
-        return Listed(rows=rows, categories=len(first), confidence=confidence)
+        is_simultaneous = _are_all(rows, TEXTS)
+        return Listed(rows=rows, categories=len(first), confidence=confidence, is_simultaneous=is_simultaneous)
     selected = rows[rows["category"].isin(shown["category"])]
     if not (set(_BOUNDS) <= set(rows) and rows[_BOUNDS].notna().all(axis=None)):
         return Listed(rows=selected, categories=len(first), confidence=confidence, is_selection=True)
@@ -113,8 +115,13 @@ def largest_shares(rows: pd.DataFrame) -> Listed:
         is_selection=True,
         is_simultaneous=True,
         significant=significant,
-        are_options="estimator" in rows and bool((rows["estimator"] == SHARES).all()),
+        are_options=_are_all(rows, SHARES, TEXTS),
     )
+
+
+def _are_all(rows: pd.DataFrame, *estimators: str) -> bool:
+    """Whether all rows are of these estimators."""
+    return "estimator" in rows and bool(rows["estimator"].isin(estimators).all())
 
 
 def _first_group(rows: pd.DataFrame) -> pd.DataFrame:

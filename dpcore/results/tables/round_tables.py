@@ -15,6 +15,7 @@ import pandas as pd
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
+from dpcore.estimation.frequency.text_estimate import TextEstimate
 from dpcore.estimation.functional_estimate import BIAS_AWARE, DISTRIBUTION_FREE
 from dpcore.functionals import parse
 from dpcore.functionals.group import WEIGHTED, Group
@@ -23,7 +24,7 @@ from dpcore.pipeline import Round
 from dpcore.protocol.aggregates import Aggregate, statistic_rows
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.scheme import Scheme
-from dpcore.protocol.simulation import category_law, category_shares, numbers_of
+from dpcore.protocol.simulation import category_law, category_shares, cell_law, numbers_of
 from dpcore.protocol.syntax.keys import PLANE
 from dpcore.results.checks.round_checks import checks, every_estimate
 from dpcore.results.tables.comparisons import experiment_table
@@ -47,7 +48,7 @@ def tables_of(
     seed, for the check `secure_randomness`.  parts: the aggregates of batches in order of arrival, for the check `homogeneity`.
     """
     tables = {
-        **scheme_tables(round_.aggregate.scheme),
+        **_with_texts(scheme_tables(round_.aggregate.scheme), round_),
         "labels": _labels(round_),
         "weights": _weights(round_),
         "aggregates": _aggregates(round_),
@@ -102,6 +103,19 @@ def scheme_tables(scheme: Scheme) -> dict[str, pd.DataFrame]:
         "attributes": _frame(attributes, **dict.fromkeys(("lower", "upper", *_OWN), "float64"), at_most="Int64"),
         "categories": _frame(categories, value="float64"),
     }
+
+
+def _with_texts(tables: dict[str, pd.DataFrame], round_: Round) -> dict[str, pd.DataFrame]:
+    """The tables of a scheme, where `categories` also has the texts that the round found, those of all clients first."""
+    found: dict[tuple[str, str], int] = {}
+    for estimate in every_estimate(round_):
+        if isinstance(estimate, TextEstimate):
+            for text in estimate.categories:
+                found.setdefault((estimate.attribute, text), len(found))
+    texts = [(*key, position, None) for key, position in found.items()]
+    rows = _frame(texts, "attribute category position value", value="float64")
+    listed = [frame for frame in (tables["categories"], rows) if len(frame)]
+    return tables | {"categories": pd.concat(listed, ignore_index=True) if listed else rows}
 
 
 def _own_variances(attribute: Attribute) -> dict[str, float | None]:
@@ -297,6 +311,12 @@ def _truth_rows(
     name = attribute.name
     if attribute.kind == PLANE:
         return  # a joint attribute has no estimates of its own
+    if attribute.texts is not None:
+        known = dict(cell_law(attribute, population, members).tolist())
+        found = [] if estimate is None else estimate.categories
+        for text, cell in zip(found, attribute.texts.symbols_of(found).tolist(), strict=True):
+            yield name, group, f"frequency({text})", None, known.get(cell, 0.0)
+        return
     if attribute.has_density:
         yield from _numeric_truths(attribute, asked, population.truth(name, members), estimate, group)
         nonresponse = getattr(population, "nonresponse", {}).get(name, 0.0)

@@ -126,7 +126,7 @@ comment on column attributes.upper is 'upper bound, in the attribute''s unit; nu
 comment on column attributes.own_variance_none is 'number of reports times the part of the variance of raw that a category does not share with others, at a true proportion of 0; null for numeric attributes, for mechanisms whose categories differ, and before version 28';
 comment on column attributes.own_variance_all is 'the same at a true proportion of 1; it is linear in the proportion';
 
-comment on column categories.position is 'position of the category in the scheme, from 0';
+comment on column categories.position is 'position of the category in the scheme, from 0; texts that a round found are in order of their shares';
 comment on column categories.value is 'number that the scheme assigns to the category; null if there is none';
 
 comment on column batches.file is 'SHA-256 of the file''s bytes, hex digits; it prevents counting a file in two rounds';
@@ -1158,7 +1158,7 @@ with whole as (
     join budgets on budgets.run_id = shares.run_id and budgets.attribute = shares.attribute
     where shares.attribute = attribute
         and case
-            when attributes.type = 'set' then error('share_of is for categories that exclude each other; latest_frequencies has the shares of options')
+            when attributes.type in ('set', 'text') then error('share_of is for categories of which one respondent has one; latest_frequencies has the shares of options')
             when len(categories) > 0 then true
             else error('share_of(attribute, categories) needs a list of categories, such as [''a'', ''b'']')
         end

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from dpcore.audit.publication import CentralGuarantee
 
 DENSITY = "density"
+VISIBLE = "visible_share"  # of texts: from which one is found with a probability of about 0.8
 FREQUENCY = re.compile(r"^frequency\((.+)\)$")
 _AIM = re.compile(r"^\s*([a-z][a-z0-9_]*)\s*:\s*(.+?)\s*$")
 
 
 @dataclass(frozen=True)
 class Aim:
-    """A quantity of one attribute: a functional's name, 'frequency(CATEGORY)', or 'density'.
+    """A quantity of one attribute: a functional's name, 'frequency(CATEGORY)', 'density', or 'visible_share' of texts.
 
     >>> Aim.parse("income: quantile(0.5)")
     Aim(attribute='income', quantity='quantile(0.5)')
@@ -45,7 +46,8 @@ class Aim:
 class Forecast:
     """The expected result for an attribute.
 
-    error: the standard error in the aim's unit, for a density the relative error; None if no estimate would be available.
+    error: the standard error in the aim's unit, for a density the relative error, for texts the visible share; None if no
+    estimate would be available.
     value: of the quantity in the assumed population; None for a density.  reason: why no estimate would be available.
     """
 

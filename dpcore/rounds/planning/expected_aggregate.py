@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.mechanisms import Mechanism
+from dpcore.mechanisms.categorical.hashed_sums import HashedSums
 from dpcore.mechanisms.categorical.option_sets import SetSums
 from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
 from dpcore.protocol.aggregates import Aggregate
@@ -33,7 +34,7 @@ def expected_aggregate(scheme: Scheme, people: Any, clients: int) -> Aggregate:
 def expected_statistics(mechanism: Mechanism, law: np.ndarray, n: int) -> np.ndarray:
     """Return the rounded means of the statistics of n reports, shape (S,), int64; law: (inputs,)."""
     model = mechanism.model()
-    if isinstance(model, ScoreSums | SetSums):
+    if isinstance(model, ScoreSums | SetSums | HashedSums):
         means = n * model.means(law)
     elif isinstance(model, FiniteChannel):
         means = model.expected(law, n * model.level_law)

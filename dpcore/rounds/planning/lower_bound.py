@@ -20,6 +20,8 @@ _CELLS = 1 << 10
 
 def limit(attribute: Any, quantity: str, people: Any, budget: Budget, reports: int) -> float | None:
     """Return the lower bound on the error, in the quantity's unit; None if unknown."""
+    if attribute.texts is not None:
+        return None
     share, ratio = FREQUENCY.match(quantity), math.exp(float(budget))
     if attribute.has_density:
         if share is not None or quantity == DENSITY:

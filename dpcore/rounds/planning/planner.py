@@ -38,7 +38,7 @@ from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import category_law, category_shares
 from dpcore.protocol.syntax import keys, toml_writer
 from dpcore.protocol.syntax.fields import listed
-from dpcore.rounds.planning.aims import DENSITY, FREQUENCY, Aim, Forecast, Plan
+from dpcore.rounds.planning.aims import DENSITY, FREQUENCY, VISIBLE, Aim, Forecast, Plan
 from dpcore.rounds.planning.assumed_population import Assumed, population_of
 from dpcore.rounds.planning.expected_aggregate import expected_aggregate
 from dpcore.rounds.planning.joint_plan import PairAim, PairPlan, plan_pair
@@ -126,6 +126,10 @@ class Planner:
         attribute = scheme.attributes[aim.attribute]
         name = attribute.mechanism.name
         people = self._people
+        if attribute.texts is not None:
+            from dpcore.estimation.frequency.frequent_texts import visible_share  # imports scipy.stats, which is slow
+
+            return Forecast(mechanism=name, error=visible_share(attribute.mechanism, reports))
         if aim.quantity == DENSITY:
             return Forecast(mechanism=name, error=_density_error(scheme, aim.attribute, people, reports))
         try:
@@ -242,7 +246,7 @@ class Planner:
 
     def _one_bin(self, aim: Aim, clients: int, value: float | None, budget: Budget) -> float | None:
         """The error of the proportion below a value from one bit of randomized response."""
-        if aim.quantity == DENSITY or FREQUENCY.match(aim.quantity) or value is None:
+        if value is None or aim.quantity == DENSITY or FREQUENCY.match(aim.quantity):
             return None
         if not isinstance(parse(aim.quantity), Cdf) or not self._scheme.attributes[aim.attribute].has_density:
             return None
@@ -294,7 +298,11 @@ class Planner:
                 f"{aim.attribute}: a joint attribute; plan for a joint quantity, such as "
                 f'"{", ".join(attribute.of or ())}: correlation"'
             )
-        if share is not None:
+        if attribute.texts is not None or aim.quantity == VISIBLE:
+            if attribute.texts is None or aim.quantity != VISIBLE:
+                kind = "is not a text" if attribute.texts is None else f'is a text; plan for "{VISIBLE}"'
+                raise SchemeError(f"{aim.attribute}: {kind}, got {aim.quantity!r}")
+        elif share is not None:
             if share[1] not in attribute.categories:
                 kinds = "no categories" if attribute.has_density else f"the categories {listed(attribute.categories)}"
                 raise SchemeError(f"{aim.attribute}: has {kinds}, got {aim.quantity!r}")
@@ -313,8 +321,8 @@ class Planner:
                 raise SchemeError(f"{aim.quantity!r} of {aim.attribute}: {reason}")
 
     def _unit(self, aim: Aim) -> str:
-        if aim.quantity == DENSITY:
-            return "relative to the density's norm"
+        if aim.quantity in (DENSITY, VISIBLE):
+            return "relative to the density's norm" if aim.quantity == DENSITY else ""
         attribute = self._scheme.attributes[aim.attribute]
         is_share = FREQUENCY.match(aim.quantity) is not None
         has_unit = (

@@ -1033,3 +1033,33 @@ comment on column attributes.run_id is 'run that landed this row, first 16 hex d
 comment on column attributes.attribute is 'name of the attribute in the scheme';
 comment on column attributes.type is 'numeric, categorical or set';
 comment on column attributes.at_most is 'how many options one respondent may choose; null for attributes that are no sets';
+-- migration: 0040_texts
+-- one row per run and attribute of its scheme: the type may be text
+alter table attributes rename to earlier_attributes;
+
+create table attributes (
+    run_id varchar not null,
+    attribute varchar not null,
+    position bigint not null,
+    type varchar not null,
+    unit varchar not null,
+    lower double,
+    upper double,
+    own_variance_none double default null,
+    own_variance_all double default null,
+    at_most bigint default null,
+    constraint texts_key primary key (run_id, attribute),
+    constraint texts_type check (type in ('numeric', 'categorical', 'set', 'text')),
+    constraint texts_bounds check (lower < upper),
+    constraint texts_at_most check ((type = 'set') = (at_most is not null))
+);
+
+insert into attributes by name from earlier_attributes;
+
+drop table earlier_attributes;
+
+comment on table attributes is 'one row per run and attribute of its scheme';
+comment on column attributes.run_id is 'run that landed this row, first 16 hex digits of SHA-256';
+comment on column attributes.attribute is 'name of the attribute in the scheme';
+comment on column attributes.type is 'numeric, categorical, set or text';
+comment on column attributes.at_most is 'how many options one respondent may choose; null for attributes that are no sets';
