@@ -16,6 +16,7 @@ from dpcore.populations.records import parsed, questions_by_column, read_tables
 from dpcore.protocol.records.arrow_columns import as_numpy, whole
 from dpcore.protocol.records.blocks import BLOCK
 from dpcore.protocol.records.category_names import ABSENT, UNKNOWN
+from dpcore.protocol.records.texts import TOO_LONG
 from dpcore.protocol.syntax.keys import OTHER
 from dpcore.wire.files import location
 
@@ -107,7 +108,11 @@ def _with_numbers(counts: ColumnCounts, question: Attribute, table: pa.Table, de
 
 def _with_categories(counts: ColumnCounts, question: Attribute, table: pa.Table, *_: str) -> ColumnCounts:
     column = table.column(question.column)
-    cells = question.names.cells(column)
+    if question.texts is None:
+        cells = question.names.cells(column)
+    else:
+        cells = replace(question.texts, other="").cells(column)[1]
+        cells[cells == TOO_LONG] = UNKNOWN
     is_missing, is_unknown = cells == ABSENT, cells == UNKNOWN
     is_refused = (is_unknown & (question.outside != OTHER)) | (cells < ABSENT)  # and sets that are too large
     return counts.plus(

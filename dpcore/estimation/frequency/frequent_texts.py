@@ -246,10 +246,9 @@ def text_shares(described: Any, statistics: np.ndarray, n: int, confidence: floa
     raw, errors = frequent.shares[frequent.is_reported], frequent.errors[frequent.is_reported]
     model = mechanism.model().of_row
     most = max(model.other_mean, 1 - model.other_mean) * ROWS / ESTIMATION_ROWS / model.contrast
-    cells = np.ascontiguousarray(frequent.texts[frequent.is_reported], dtype=np.uint8)
     return TextEstimate(
         attribute=described.name,
-        categories=tuple(described.texts.texts_of(cells.view(f"S{mechanism.length}").ravel())),
+        categories=tuple(described.texts.texts_of(mechanism.cells_of(frequent.texts[frequent.is_reported]))),
         values=np.clip(raw, 0.0, 1.0),
         raw=raw,
         spread=Spread(errors**2, np.zeros((0, len(raw))), np.zeros((0, 0))),

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from dpcore._random import Source, seeded
-from dpcore.laboratory.open_answers.heavy_hitters import frequent_texts
-from dpcore.laboratory.open_answers.text_hashing import TextHashing
-from dpcore.laboratory.open_answers.texts import END
+from dpcore.estimation.frequency.frequent_texts import frequent_texts
 from dpcore.laboratory.studies import runner
 from dpcore.laboratory.studies.peers.heavy_hitters import PEERS, K
 from dpcore.laboratory.studies.runner import Cell, seed
+from dpcore.mechanisms.categorical.text_hashing import END, TextHashing
 from dpcore.privacy.budget import Budget
+from dpcore.protocol.simulation import counted
 
 OURS, DECODING = "text_hashing", "decoding"
 CHUNK = 2
@@ -63,9 +63,9 @@ def _decoding(cell: Cell) -> pd.DataFrame:
     mechanism, (texts, shares) = _mechanism_of(cell), _population_of(cell)
     random = seeded(seed(cell, DECODING, 0))
     drawn = random.generator().choice(len(texts), cell.clients, p=shares)
-    reports = mechanism.privatize(texts[drawn], random)
+    reports = mechanism.privatize(mechanism.cells_of(texts)[drawn], random)
     begun = time.process_time()
-    frequent_texts(mechanism, *mechanism.statistics(reports))
+    frequent_texts(mechanism, mechanism.statistics(reports))
     seconds = time.process_time() - begun
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return runner.rows(DECODING, cell, 0, 1, {"seconds": seconds, "memory": memory})
@@ -73,8 +73,9 @@ def _decoding(cell: Cell) -> pd.DataFrame:
 
 def _round(cell: Cell, random: Source) -> dict[str, float]:
     mechanism, (texts, shares) = _mechanism_of(cell), _population_of(cell)
-    tables, clients = mechanism.simulate(texts, shares, cell.clients, random)
-    estimate = frequent_texts(mechanism, tables, clients)
+    counts = random.generator().multinomial(cell.clients, shares)
+    statistics = mechanism.simulate(counted(mechanism.cells_of(texts), counts), random.spawn(0))
+    estimate = frequent_texts(mechanism, statistics)
     places = {text.tobytes(): place for place, text in enumerate(texts)}
     place = np.array([places.get(text.tobytes(), len(texts)) for text in estimate.texts])
     truth = np.append(shares, 0.0)[place]

@@ -122,8 +122,10 @@ class TextHashing(Mechanism):
 
     @classmethod
     def _read(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:
-        rows = {key: integers(parameters[key]) for key in ("lengths", "bases")}
-        return cls(budget, *(rows[key] if key in rows else integer(parameters[key]) for key in agreed(cls)))
+        named: dict[str, Any] = {
+            key: (integers if key in ("lengths", "bases") else integer)(parameters[key]) for key in agreed(cls)
+        }
+        return cls(budget, **named)
 
     @cached_property
     def oracle(self) -> LocalHashing:
@@ -170,6 +172,10 @@ class TextHashing(Mechanism):
     def symbols_of(self, values: np.ndarray) -> np.ndarray:
         """Return the symbols of texts, (n, length), uint8."""
         return np.ascontiguousarray(values, dtype=f"S{self.length}").view(np.uint8).reshape(-1, self.length)
+
+    def cells_of(self, texts: np.ndarray) -> np.ndarray:
+        """Return the input cells of texts; texts: (n, length) symbols."""
+        return np.ascontiguousarray(texts, dtype=np.uint8).view(f"S{self.length}").ravel()
 
     def states(self, values: np.ndarray, level: int) -> np.ndarray:
         """Return the bucket of each text in a row, (n,), int64."""

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from dpcore.results.plots import style
 from dpcore.results.plots.picture_kind import Kind
-from dpcore.results.tables.largest_categories import Listed, largest_shares
+from dpcore.results.tables.largest_categories import Listed, kind_of, largest_shares
 from dpcore.results.text.phrases import by_other, is_law, rounded, title_of
 
 _BAR = 0.62  # height in rows
@@ -38,7 +38,7 @@ def plot_frequency(frame: pd.DataFrame, axes: Axes, *, title: str = "", selectio
     rows = np.arange(len(frame))
     share, low, high = (100 * frame[column].to_numpy(float) for column in ("estimate", "low", "high"))
     axes.barh(rows, share, height=_BAR, color=style.ESTIMATE, alpha=0.22, linewidth=0)
-    kind = selection.kind if selection else ""
+    kind = selection.kind if selection else kind_of(frame)
     axes.hlines(rows, low, high, color=style.ESTIMATE, linewidth=2.4, label=style.share_of(frame, "interval", kind))
     if selection and selection.equal is not None:
         axes.axvline(
@@ -120,7 +120,9 @@ def plot_group_shares(frame: pd.DataFrame, axes: Axes, *, unit: str = "", select
         )
     attribute = title_of(name := style.only(frame, "attribute"))
     kind, of_all = (
-        (selection.kind, f": the {len(names)} largest of {selection.categories:,}") if selection else ("", "")
+        (selection.kind, f": the {len(names)} largest of {selection.categories:,}")
+        if selection
+        else (kind_of(frame), "")
     )
     about = style.about(frame.drop(columns="given"), interval="interval", kind=kind)
     about = "\n".join(filter(None, (about, selection.note if selection else "")))

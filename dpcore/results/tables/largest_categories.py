@@ -101,8 +101,7 @@ def largest_shares(rows: pd.DataFrame) -> Listed:
     first = _first_group(rows)
     shown, confidence = largest(first), confidence_of(rows["confidence"])
     if len(shown) == len(first):
-        is_simultaneous = _are_all(rows, TEXTS)
-        return Listed(rows=rows, categories=len(first), confidence=confidence, is_simultaneous=is_simultaneous)
+        return Listed(rows=rows, categories=len(first), confidence=confidence, is_simultaneous=bool(kind_of(rows)))
     selected = rows[rows["category"].isin(shown["category"])]
     if not (set(_BOUNDS) <= set(rows) and rows[_BOUNDS].notna().all(axis=None)):
         return Listed(rows=selected, categories=len(first), confidence=confidence, is_selection=True)
@@ -117,6 +116,11 @@ def largest_shares(rows: pd.DataFrame) -> Listed:
         significant=significant,
         are_options=_are_all(rows, SHARES, TEXTS),
     )
+
+
+def kind_of(rows: pd.DataFrame) -> str:
+    """Return the kind of the intervals `low` and `high`: 'simultaneous' for texts, otherwise ''."""
+    return "simultaneous" if _are_all(rows, TEXTS) else ""
 
 
 def _are_all(rows: pd.DataFrame, *estimators: str) -> bool:

@@ -32,6 +32,7 @@ from dpcore.functionals import Cdf, parse
 from dpcore.mechanisms.calibration import purposes
 from dpcore.mechanisms.categorical.option_sets import is_joint_share
 from dpcore.mechanisms.categorical.randomized_response import RandomizedResponse
+from dpcore.mechanisms.categorical.text_hashing import TextHashing
 from dpcore.mechanisms.registry import BY_KIND, options_of
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
@@ -126,7 +127,7 @@ class Planner:
         attribute = scheme.attributes[aim.attribute]
         name = attribute.mechanism.name
         people = self._people
-        if attribute.texts is not None:
+        if isinstance(attribute.mechanism, TextHashing):
             from dpcore.estimation.frequency.frequent_texts import visible_share  # imports scipy.stats, which is slow
 
             return Forecast(mechanism=name, error=visible_share(attribute.mechanism, reports))
