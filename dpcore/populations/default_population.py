@@ -52,10 +52,12 @@ def default_population(scheme: Scheme) -> Population:
         group=name,
         weights=shares,
         laws={
-            key: {
-                group: _law(one, _within(tables.get(key, {}), key, group, shares), place)
-                for place, group in enumerate(shares)
-            }
+            key: _of_all_categories(
+                {
+                    group: _law(one, _within(tables.get(key, {}), key, group, shares), place)
+                    for place, group in enumerate(shares)
+                }
+            )
             for key, one in others.items()
         },
         nonresponse={
@@ -98,6 +100,19 @@ def _law(attribute: Attribute, table: Mapping[str, Any], group: int) -> Law:
     return CategoricalLaw(
         categories, tuple((1 - silent) * shares[one] if one in shares else silent for one in categories)
     )
+
+
+def _of_all_categories(laws: dict[str, Law]) -> dict[str, Law]:
+    """The laws of groups, where those of texts also list the texts of the other groups, which nobody has."""
+    listed = [law for law in laws.values() if isinstance(law, CategoricalLaw)]
+    names = tuple(dict.fromkeys(name for law in listed for name in law.categories))
+    if not listed or all(law.categories == names for law in listed):
+        return laws
+    shares = (dict(zip(law.categories, law.probabilities, strict=True)) for law in listed)
+    return {
+        group: CategoricalLaw(names, tuple(own.get(name, 0.0) for name in names))
+        for group, own in zip(laws, shares, strict=True)
+    }
 
 
 def _range(attribute: Attribute) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from dpcore.audit.attacks.lower_bound import lower_bound
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.mechanisms import Mechanism, Reports
 from dpcore.mechanisms.categorical import frequency_oracle, hadamard_response
+from dpcore.mechanisms.categorical.local_hashing import LocalHashing
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.mechanisms.registry import BY_KIND, BY_TYPE
 from dpcore.privacy.budget import Budget
@@ -25,8 +26,9 @@ ONE = Budget.parse("1")
 LARGE = {
     "wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3},
     "crossed_wave": {"cells": 8},
+    "text_hashing": {"buckets": 16},
 }  # by default its tables are
-TOLD = {"categories": 6, "points": 0, "clients": 10_000, "at_most": 2, "least_size": 1}
+TOLD = {"categories": 6, "points": 0, "clients": 10_000, "at_most": 2, "least_size": 1, "symbols": 3, "length": 4}
 EVERY: dict[str, Any] = {
     name: kind.design(ONE, **{key: TOLD[key] for key in kind.declared.scheme_facts}, **LARGE.get(name, {}))
     for kinds in {**BY_TYPE, "plane": BY_KIND["plane"]}.values()
@@ -260,7 +262,8 @@ def test_statistics_of_groups_are_those_of_each_group_alone(subtests: pytest.Sub
             assert np.array_equal(tables, np.stack(alone))
             monkeypatch.setattr(frequency_oracle, "_HELD", 600)
             assert np.array_equal(mechanism.statistics_by(reports, groups, 7), tables)  # a few of a group at a time
-            monkeypatch.setattr(frequency_oracle, "_GROUP", 0)
+            for kind in (frequency_oracle.FrequencyOracle, LocalHashing):
+                monkeypatch.setattr(kind, "group_cost", 0)
             monkeypatch.setattr(hadamard_response, "_TABLE", 0)
             assert np.array_equal(mechanism.statistics_by(reports, groups, 7), tables)  # group after group
             assert np.array_equal(tables.sum(axis=0), mechanism.statistics(reports))

@@ -14,7 +14,7 @@ from dpcore.mechanisms.declaration import Option
 from dpcore.mechanisms.registry import BY_TYPE
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
-from dpcore.protocol.syntax import fields
+from dpcore.protocol.syntax import fields, keys
 
 
 def test_canonical_text_reads_back_to_the_same_digest(small: Scheme) -> None:

@@ -25,6 +25,7 @@ from dpcore.protocol.syntax.fields import read as read_keys
 
 WEIGHTED = "weighted"  # as in `functionals.group`, which clients do not import
 MOST_CELLS = 4096  # combinations of all labels' categories; each has sums of its own
+MOST_CELLS_OF_TEXTS = 31  # each has 65,600 sums of an attribute, which land
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,12 @@ def read(tables: Any, attributes: Mapping[str, Attribute]) -> Mapping[str, Attri
         raise SchemeError(
             f"labels must have at most {MOST_CELLS:,} combinations of categories, got {cells:,}; remove or merge some"
         )
+    for name, attribute in attributes.items():
+        if attribute.texts is not None and cells > MOST_CELLS_OF_TEXTS:
+            raise SchemeError(
+                f"attributes.{name}: texts are counted for at most {MOST_CELLS_OF_TEXTS} combinations of labels, and there are "
+                f"{cells:,}; remove or merge some"
+            )
     return MappingProxyType(labels)
 
 

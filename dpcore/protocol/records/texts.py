@@ -105,7 +105,7 @@ class TextDomain:
 
         A text with a code is empty.
         """
-        values = column.to_pylist() if hasattr(column, "to_pylist") else np.asarray(column, dtype=object).tolist()
+        values = next(getattr(column, way)() for way in ("to_pylist", "tolist", "__iter__") if hasattr(column, way))
         known: dict[Any, str | int] = {}
         read = []
         for value in values:

@@ -1,115 +1,25 @@
-"""Open answers: the client's draws by enumeration, and what a search finds in populations with known shares."""
+"""Frequent texts: what a search finds in populations with known shares, its intervals and its false discoveries."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cache
-from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dpcore._random import seeded
-from dpcore.errors import InvalidRecord, NotEstimable, SchemeError
-from dpcore.laboratory.open_answers import heavy_hitters
-from dpcore.laboratory.open_answers.candidates import Extensions
-from dpcore.laboratory.open_answers.heavy_hitters import FrequentTexts, _regression, frequent_texts, visible_share
+from dpcore.errors import NotEstimable
+from dpcore.estimation.frequency import frequent_texts as module
+from dpcore.estimation.frequency.candidates import Extensions
+from dpcore.estimation.frequency.frequent_texts import FrequentTexts, _regression, frequent_texts, visible_share
 from dpcore.laboratory.open_answers.study import population
-from dpcore.laboratory.open_answers.text_hashing import ROWS, TextHashing, hashed
-from dpcore.laboratory.open_answers.texts import normalized, symbols_of, texts_of
 from dpcore.laboratory.studies.peers.heavy_hitters import PEERS, K
-from dpcore.privacy.budget import Budget
-from tests.helpers.enumeration import largest_ratio
+from dpcore.mechanisms.categorical.text_hashing import ROWS, TextHashing
+from dpcore.protocol.records.texts import TextDomain
+from dpcore.protocol.simulation import counted
+from tests.helpers.open_answers import LETTERS, every_text, mechanism, words_of
 
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-LICENSE = Path(__file__).parents[2] / "LICENSE"
-
-
-@cache
-def mechanism(symbols: int = 10, length: int = 4, epsilon: str = "4", buckets: int = 128) -> TextHashing:
-    return TextHashing.design(Budget.parse(epsilon), symbols=symbols, length=length, buckets=buckets)
-
-
-def every_text(symbols: int, length: int) -> np.ndarray:
-    rows = np.array(list(product(range(symbols + 1), repeat=length)))
-    return rows[~((rows[:, :-1] == 0) & (rows[:, 1:] > 0)).any(axis=1)]
-
-
-@pytest.mark.parametrize("epsilon", ["0.1", "1", "4"])
-def test_no_two_texts_have_reports_whose_probabilities_differ_by_more_than_promised(epsilon: str) -> None:
-    small = mechanism(2, 3, epsilon, 5)
-    channel = small.oracle.channel()
-    assert channel is not None
-    texts = every_text(2, 3)
-    for row in range(ROWS):
-        weights = channel[0][small.buckets(texts, row)]
-        assert largest_ratio(weights) <= small.budget.ratio_floor
-    assert small.certificate().holds
-
-
-def test_the_row_and_the_public_hash_of_a_report_do_not_depend_on_the_text() -> None:
-    texts = symbols_of(["a"] * 5000, LETTERS, 8), symbols_of(["zbcdefgh"] * 5000, LETTERS, 8)
-    one, other = (mechanism(26, 8, buckets=1024).privatize(text, seeded(3)) for text in texts)
-    assert np.array_equal(one.level, other.level)
-    assert np.array_equal(one.values.reshape(-1, 3)[:, :2], other.values.reshape(-1, 3)[:, :2])
-    assert len(one.values) == len(other.values) == 3 * 5000
-    counts = np.bincount(one.level, minlength=ROWS)
-    assert (
-        (counts - 5000 / ROWS) ** 2 / (5000 / ROWS)
-    ).sum() < 120  # chi-squared with 63 degrees of freedom: 1 in 10^5
-
-
-@pytest.mark.parametrize("text", ["", "a", "abcdefgh"])
-def test_reports_support_the_true_bucket_as_often_as_the_weights_state(text: str) -> None:
-    one, n = mechanism(26, 8, "1", 1024), 200_000
-    texts = symbols_of([text] * n, LETTERS, 8)
-    reports = one.privatize(texts, seeded(5))
-    slope, shift, reported = reports.values.reshape(-1, 3).T
-    buckets = np.array([one.buckets(texts[:1], row)[0] for row in range(ROWS)])[reports.level]
-    share = np.mean(one.oracle.hash(slope, shift, buckets) == reported)
-    truth = float(one.oracle.truth_probability)
-    assert abs(share - truth) < 5 * np.sqrt(truth * (1 - truth) / n)
-
-
-def test_rows_have_different_hash_functions_that_rarely_map_two_texts_to_one_bucket() -> None:
-    one = mechanism(26, 8, buckets=1024)
-    bases = [base for stage in (*one.stages, one.estimation) for base in stage.bases]
-    assert len(set(bases)) == len(bases) == ROWS
-    texts = symbols_of(
-        ["aaaaaaaa", "aaaaaaab", "aaaaaaba", "baaaaaaa", *map("".join, product("cdefgh", repeat=4))], LETTERS, 8
-    )
-    table = np.array([one.buckets(texts, row) for row in range(one.estimation.first, ROWS)])
-    same = table[:, :, None] == table[:, None, :]
-    pairs = len(texts) * (len(texts) - 1) / 2
-    shared = np.triu(same, 1).sum(axis=(1, 2)) / pairs
-    assert shared.mean() == pytest.approx(1 / one.oracle.categories, rel=0.1)
-
-
-def test_a_hash_value_is_a_polynomial_in_the_base() -> None:
-    assert hashed(np.array([[3, 0, 2]]), 7).tolist() == [(4 * 7**3 + 1 * 7**2 + 3 * 7)]
-
-
-def test_statistics_are_sums_of_the_supports_of_single_reports() -> None:
-    one, texts = mechanism(buckets=16), every_text(10, 4)[::40]
-    reports = one.privatize(texts, seeded(1))
-    tables, clients = one.statistics(reports)
-    scores = one.oracle.scores(replace(reports, level=np.zeros_like(reports.level)))
-    expected = np.zeros_like(tables)
-    np.add.at(expected, reports.level, scores)
-    assert np.array_equal(tables, expected)
-    assert np.array_equal(clients, np.bincount(reports.level, minlength=ROWS))
-
-
-def test_simulated_statistics_have_the_distribution_of_clients() -> None:
-    one, shares = mechanism(buckets=16, epsilon="1"), np.array([0.5, 0.3, 0.2])
-    texts, n = every_text(10, 4)[[1, 40, 900]], 60_000
-    drawn = seeded(8).generator().choice(3, n, p=shares)
-    tables = [one.statistics(one.privatize(texts[drawn], seeded(9))), one.simulate(texts, shares, n, seeded(10))]
-    shown, simulated = (counts / clients[:, None] for counts, clients in tables)
-    error = np.sqrt(2 * 0.25 / (n / ROWS))
-    assert abs(shown - simulated).max() < 5 * error
-    assert np.mean((shown - simulated) ** 2) < 1.1 * error**2
+LICENSE = Path(__file__).parents[3] / "LICENSE"
 
 
 def test_candidates_are_all_extensions_of_their_prefixes_and_have_the_buckets_of_texts() -> None:
@@ -124,12 +34,23 @@ def test_candidates_are_all_extensions_of_their_prefixes_and_have_the_buckets_of
     assert np.array_equal(prefixes[extensions.parents], texts[:, :2])
     assert extensions.siblings.tolist() == [int(np.sum(extensions.parents == parent)) for parent in extensions.parents]
     stage = one.estimation
-    expected_buckets = [one.buckets(texts, row) for row in range(stage.first, stage.first + len(stage.bases))]
+    expected_buckets = [one.hashed(texts, row) for row in range(stage.first, stage.first + len(stage.bases))]
     assert np.array_equal(extensions.buckets(one, stage), expected_buckets)
 
 
+def simulated(
+    one: TextHashing, texts: np.ndarray, shares: np.ndarray, clients: int, seed: tuple[int, ...]
+) -> FrequentTexts:
+    counts = seeded((*seed, 0)).generator().multinomial(clients, shares)
+    return frequent_texts(one, one.simulate(counted(one.cells_of(texts), counts), seeded(seed)))
+
+
 def _rounds(one: TextHashing, texts: np.ndarray, shares: np.ndarray, clients: int, rounds: int) -> list[FrequentTexts]:
-    return [frequent_texts(one, *one.simulate(texts, shares, clients, seeded((17, r)))) for r in range(rounds)]
+    return [simulated(one, texts, shares, clients, (17, r)) for r in range(rounds)]
+
+
+def _words(one: TextHashing, found: FrequentTexts) -> list[str]:
+    return TextDomain(LETTERS, one.length).texts_of(one.cells_of(found.texts[found.is_reported]))
 
 
 def _truth(found: FrequentTexts, texts: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -160,9 +81,9 @@ def test_nothing_is_reported_where_no_text_is_frequent() -> None:
 
 
 def test_one_text_of_everybody_is_found_alone() -> None:
-    one, texts = mechanism(26, 8, buckets=1024), symbols_of(["same"], LETTERS, 8)
+    one, texts = mechanism(26, 8, buckets=1024), words_of(["same"], 8)
     [found] = _rounds(one, texts, np.ones(1), 50_000, 1)
-    assert texts_of(found.texts[found.is_reported], LETTERS) == ["same"]
+    assert _words(one, found) == ["same"]
     assert found.shares[0] == pytest.approx(1, abs=4 * found.errors[0])
     assert not found.low[1:].any()
 
@@ -177,7 +98,7 @@ def test_a_text_of_the_visible_share_is_found_in_most_rounds(
     for number in range(rounds):
         texts = seeded(number).generator().integers(1, symbols + 1, (2000, length))
         shares = np.append(share, np.full(len(texts) - 1, (1 - share) / (len(texts) - 1)))
-        found = frequent_texts(one, *one.simulate(texts, shares, 50_000, seeded((18, number))))
+        found = simulated(one, texts, shares, 50_000, (18, number))
         reported.append(bool(np.any(found.is_reported & (found.texts == texts[0]).all(axis=1))))
     assert abs(np.mean(reported) - stated) < 3 * np.sqrt(stated * (1 - stated) / rounds)
 
@@ -227,24 +148,24 @@ def test_a_frequent_text_that_the_search_misses_makes_no_other_text_significant(
 ) -> None:
     one, texts = mechanism(), every_text(10, 4)
     candidates = texts[5000:6000]
-    monkeypatch.setattr(heavy_hitters, "_searched", lambda *_: (candidates, np.zeros(len(candidates))))
-    found = frequent_texts(one, *one.simulate(texts[:1], np.ones(1), 50_000, seeded(6)))
+    monkeypatch.setattr(module, "_searched", lambda *_: (candidates, np.zeros(len(candidates))))
+    found = simulated(one, texts[:1], np.ones(1), 50_000, (6,))
     assert found.is_reported.sum() <= 2
 
 
 @pytest.mark.slow
 def test_frequent_words_of_a_real_text_are_found_within_intervals_of_the_truth() -> None:
-    words = [word for word in normalized(LICENSE.read_text("utf-8")).split() if word.isascii() and word.isalpha()]
+    words = [word for word in LICENSE.read_text("utf-8").lower().split() if word.isascii() and word.isalpha()]
     words = [word[:12] for word in words]
     names, counts = np.unique(words, return_counts=True)
-    texts, shares = symbols_of(names.tolist(), LETTERS, 12), counts / counts.sum()
+    texts, shares = words_of(names.tolist(), 12), counts / counts.sum()
     one = mechanism(26, 12, "2", 1024)
     clients = texts[seeded(2).generator().choice(len(texts), 300_000, p=shares)]
-    found = frequent_texts(one, *one.statistics(one.privatize(clients, seeded(3))))
+    found = frequent_texts(one, one.statistics(one.privatize(one.cells_of(clients), seeded(3))))
     truth = _truth(found, texts, shares)
     assert ((found.low <= truth) & (truth <= found.high)).all()
     frequent = names[np.argsort(-counts)][:4].tolist()
-    assert set(frequent) <= set(texts_of(found.texts[found.is_reported], LETTERS))
+    assert set(frequent) <= set(_words(one, found))
 
 
 @pytest.mark.slow
@@ -265,21 +186,6 @@ def test_each_paper_finds_the_frequent_texts_where_noise_is_small() -> None:
         assert set(range(10)) <= set(found.tolist()), name
 
 
-def test_a_text_that_does_not_fit_is_refused_without_being_shown() -> None:
-    for words, problem in ((["ok", "Zebra!"], "has a character"), (["ok", "zebrazebra"], "longer than 8")):
-        with pytest.raises(InvalidRecord, match=f"record 2 .*{problem}") as refusal:
-            symbols_of(words, LETTERS, 8)
-        assert "ebra" not in str(refusal.value)
-    for strange in ([[0] * 5], [[11, 0, 0, 0]], [[-1, 0, 0, 0]], [[1, 0, 2, 0]], [[1.0, 0, 0, 0]]):
-        with pytest.raises(InvalidRecord, match=r"rows of 4 integers 0\.\.10"):
-            mechanism().privatize(np.array(strange), seeded(1))
+def test_every_row_needs_reports() -> None:
     with pytest.raises(NotEstimable, match="64 rows need reports each"):
-        frequent_texts(mechanism(), np.zeros((ROWS, 128), dtype=np.int64), np.zeros(ROWS, dtype=np.int64))
-    with pytest.raises(SchemeError, match="needs 23 stages, and 16 are possible"):
-        mechanism(255, 24)
-
-
-def test_texts_are_normalized_and_come_back_from_their_symbols() -> None:
-    assert normalized("  Pur\u0065\u0301e   of PEAS ") == "pur\u00e9e of peas"
-    words = ["", "a", "zebra"]
-    assert texts_of(symbols_of(words, LETTERS, 6), LETTERS) == words
+        frequent_texts(mechanism(), np.zeros(ROWS * 129, dtype=np.int64))
