@@ -121,4 +121,5 @@ def follow(files: list[Path], round_: str, aims: list[str], out: Path | None, wa
         print(text, end="")
         return
     write_bytes(out, text.encode())
-    print(f"wrote {out}; next, with respondents who have not answered: ldpflow run {out} --after {round_}")
+    after = f" --after {round_}" if "\nbins = " in text else ""  # estimates from both rounds
+    print(f"wrote {out}; next, with respondents who have not answered: ldpflow run {out}{after}")

@@ -51,7 +51,8 @@ def scheme(
     aim: Annotated[
         list[str] | None,
         typer.Option(
-            help='With --from, repeatable: "NAME: quantile(0.5)" or "NAME: cdf(X)". Default: the quantiles of the scheme.'
+            help='With --from, repeatable: "NAME: quantile(0.5)" or "NAME: cdf(X)". Default: the quantiles of the scheme, '
+            "and the texts found."
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="With --from: the file to write. Default: print it.")] = None,

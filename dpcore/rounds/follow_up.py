@@ -20,9 +20,10 @@ from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.estimation.inference import two_rounds
 from dpcore.functionals import Cdf, Quantile, parse
 from dpcore.protocol.aggregates import Aggregate
-from dpcore.protocol.attribute import Attribute
+from dpcore.protocol.attribute import MISSING, Attribute
 from dpcore.protocol.domain.support_points import name_of
 from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.syntax.keys import OTHER
 from dpcore.results import warehouse
 from dpcore.results.checks.check import Check, frame_of
 from dpcore.results.tables.estimate_rows import row_of
@@ -33,10 +34,10 @@ _RARE = 0.01  # false-alarm rate of the check if both rounds have the same popul
 
 
 def scheme_from(scheme: Path, round_: str, file: Path, aims: Sequence[str] = ()) -> str:
-    """Return the TOML of a scheme for other clients, which asks for ranges between quantiles of a landed round.
+    """Return the TOML of a scheme for other clients: it asks for ranges between quantiles of a landed round, or for its texts.
 
     scheme: the first round's file.  aims: "ATTRIBUTE: quantile(t)" or "ATTRIBUTE: cdf(x)"; default, the quantiles of the
-    scheme.
+    scheme, and which of the texts found each client has.
     Raises WarehouseError if the round has not landed, SchemeError if a second round cannot improve an aim, NotEstimable if the
     first round has no estimate of the quantile.
     """
@@ -47,8 +48,10 @@ def scheme_from(scheme: Path, round_: str, file: Path, aims: Sequence[str] = ())
             f"{scheme}: its digest is {parsed.digest[:12]}, but round {round_} has {first.scheme.digest[:12]}; use the scheme "
             "file of the round"
         )
-    wanted = _wanted(parsed, aims)
-    tables = [_table(parsed.attributes[name], _edges(first, name, asked)) for name, asked in wanted.items()]
+    texts = [name for name, attribute in parsed.attributes.items() if attribute.texts is not None and not aims]
+    wanted = _wanted(parsed, aims, is_needed=not texts)
+    tables = [_table_of_texts(parsed.attributes[name], pipeline.estimate(first, name).categories) for name in texts]
+    tables += [_table(parsed.attributes[name], _edges(first, name, asked)) for name, asked in wanted.items()]
     clients = "simulated clients" if source == "simulated" else "real clients"
     head = [
         f"# Made from round {round_} of {parsed.name} ({clients}), scheme {parsed.digest[:16]}.",
@@ -150,7 +153,7 @@ def _followed(first: Scheme, second: Scheme) -> dict[str, list[str]]:
     return {name: two_rounds.questions_of(two_rounds.asked(first, name), second) for name in able}
 
 
-def _wanted(scheme: Scheme, aims: Sequence[str]) -> dict[str, list[Quantile | Cdf]]:
+def _wanted(scheme: Scheme, aims: Sequence[str], *, is_needed: bool) -> dict[str, list[Quantile | Cdf]]:
     """Attribute -> its quantiles and proportions."""
     parsed = [Aim.parse(aim) for aim in aims]
     if not aims:
@@ -161,7 +164,7 @@ def _wanted(scheme: Scheme, aims: Sequence[str]) -> dict[str, list[Quantile | Cd
             if attribute.has_density and isinstance(parse(text), Quantile)
         ]
         parsed = [aim for aim in parsed if _can_follow(scheme, aim.attribute)]
-        if not parsed:
+        if not parsed and is_needed:
             raise SchemeError(
                 f'scheme {scheme.name}: no quantile that a second round can improve; add --aim "NAME: quantile(0.5)"'
             )
@@ -211,9 +214,29 @@ def _refused(scheme: Scheme, names: Iterable[str], round_: str) -> Iterator[str]
             )
 
 
+def _table_of_texts(attribute: Attribute, texts: Sequence[str]) -> str:
+    """The TOML table of the attribute that asks which of these texts a client has."""
+    names = [text for text in dict.fromkeys((*texts, OTHER)) if text != MISSING]
+    lines = [
+        f"\n[attributes.{attribute.name}]",
+        'type = "categorical"',
+        f"column = {json.dumps(attribute.column, ensure_ascii=False)}",
+        f"categories = {json.dumps(names, ensure_ascii=False)}",
+        f'outside = "{OTHER}"',
+        f'missing = "{attribute.missing}"',
+        _epsilon(attribute),
+    ]
+    return "\n".join(lines)
+
+
+def _epsilon(attribute: Attribute) -> str:
+    """The line with the attribute's epsilon."""
+    text = attribute.budget.text
+    return f"epsilon = {text if text.replace('.', '').isdigit() else json.dumps(text)}"
+
+
 def _table(attribute: Attribute, edges: Sequence[Fraction]) -> str:
     """The TOML table of the attribute that asks for the range of a value."""
-    epsilon = attribute.budget.text
     lines = [
         f"\n[attributes.{attribute.name}]",
         'type = "categorical"',
@@ -221,6 +244,6 @@ def _table(attribute: Attribute, edges: Sequence[Fraction]) -> str:
         f"bins = [{', '.join(map(name_of, edges))}]",
         *([f"unit = {json.dumps(attribute.unit, ensure_ascii=False)}"] if attribute.unit else []),
         'mechanism = "randomized_response"',
-        f"epsilon = {epsilon if epsilon.replace('.', '').isdigit() else json.dumps(epsilon)}",
+        _epsilon(attribute),
     ]
     return "\n".join(lines)

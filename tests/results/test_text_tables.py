@@ -20,6 +20,7 @@ from dpcore.results.checks.table_quality import verdicts
 from dpcore.results.tables import round_tables
 from dpcore.results.tables.largest_categories import listed
 from dpcore.results.warehouse import land, query
+from dpcore.rounds import follow_up
 from dpcore.rounds.planning.aims import Aim
 from dpcore.rounds.planning.planner import Planner
 from tests.helpers import warehouses
@@ -154,6 +155,21 @@ def test_unions_of_texts_are_refused_in_sql(tables: dict[str, pd.DataFrame], tmp
     assert query(file, "select type from latest_attributes").to_numpy().tolist() == [["text"]]
     with pytest.raises(WarehouseError, match="of which one respondent has one"):
         query(file, "from share_of('drink', ['tea', 'milk'])")
+
+
+def test_a_second_round_asks_which_of_the_texts_a_client_has(
+    aggregate: dp.Aggregate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "first.toml"
+    file.write_text(SCHEME)
+    monkeypatch.setattr(follow_up.warehouse, "landed_sums", lambda *_: (aggregate, "simulated", 1))
+    second = dp.Scheme.from_toml(follow_up.scheme_from(file, "2026-11-20", tmp_path))
+    asked = second.attributes["drink"]
+    assert set(asked.categories) == {"coffee", "tea", "milk", "water", "other", "missing"}
+    assert asked.encode(["tea", "juice", None]).tolist() == [
+        asked.categories.index(name) for name in ("tea", "other", "missing")
+    ]
+    assert asked.budget == aggregate.scheme.attributes["drink"].budget
 
 
 def test_an_attacker_learns_nothing_from_repeated_answers(scheme: dp.Scheme) -> None:

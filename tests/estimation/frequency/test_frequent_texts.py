@@ -10,8 +10,13 @@ import pytest
 from dpcore._random import seeded
 from dpcore.errors import NotEstimable
 from dpcore.estimation.frequency import frequent_texts as module
-from dpcore.estimation.frequency.candidates import Extensions
-from dpcore.estimation.frequency.frequent_texts import FrequentTexts, _regression, frequent_texts, visible_share
+from dpcore.estimation.frequency.frequent_texts import (
+    Extensions,
+    FrequentTexts,
+    _regression,
+    frequent_texts,
+    visible_share,
+)
 from dpcore.laboratory.open_answers.study import population
 from dpcore.laboratory.studies.peers.heavy_hitters import PEERS, K
 from dpcore.mechanisms.categorical.text_hashing import ROWS, TextHashing
