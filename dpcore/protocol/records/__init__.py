@@ -7,4 +7,5 @@ Modules:
     chosen_options: the set of options of every record of a column
     fixed_width_text: fixed-width texts compared as code points
     privatization: the reports of many clients, block by block
+    texts: open answers as padded symbols
 """
