@@ -149,7 +149,7 @@ KEYS = [(kind, key) for kind in BY_TYPE for key in keys.of_attribute(kind, next(
 
 def test_what_no_key_can_be_is_refused_by_its_path(subtests: pytest.Subtests) -> None:
     """The contract of every declared key, the options of the default mechanisms among them."""
-    values = {"type": "", "epsilon": "1", "lower": "0", "upper": "1", "categories": '["a", "b"]'}
+    values = {"type": "", "epsilon": "1", "lower": "0", "upper": "1", "max_bytes": "8", "categories": '["a", "b"]'}
     for kind, key in KEYS:
         said = {name: value for name, value in values.items() if name in keys_of(kind)} | {"type": f'"{kind}"'}
         for wrong in (ALIEN.get(key.type, '"nowhere"'), None) if key.is_needed else (ALIEN.get(key.type, '"nowhere"'),):

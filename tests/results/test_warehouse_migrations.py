@@ -93,6 +93,7 @@ DIGESTS = {
     "0037_smoothed": "c29cf845747b26ee",
     "0038_experiments": "be897ef677258b9b",
     "0039_sets": "be3bb6fe1ffc4e62",
+    "0040_texts": "39dde4f1e91aaa5a",
 }
 
 

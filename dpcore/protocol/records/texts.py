@@ -27,7 +27,7 @@ class TextDomain:
     """The texts of an attribute.
 
     alphabet: their characters, '' for any but NUL.  max_bytes: of a text in UTF-8, 1..24.  normalize: of NORMALIZATIONS.
-    missing: the text that stands for no answer, '' if there is none.  other: the text for all that are too long or have other
+    missing: the text for no answer, '' if there is none.  other: the text for all that are too long or have other
     characters, '' if these are refused.
 
     Symbols are the bytes of the alphabet's characters in UTF-8, numbered from 1 in increasing order; without an alphabet the
@@ -106,15 +106,15 @@ class TextDomain:
         A text with a code is empty.
         """
         values = next(getattr(column, way)() for way in ("to_pylist", "tolist", "__iter__") if hasattr(column, way))
-        known: dict[Any, str | int] = {}
+        by_value: dict[Any, str | int] = {}
         read = []
         for value in values:
             key = (type(value), value) if isinstance(value, (str, int, float)) else None
-            text = known.get(key) if key is not None else None
+            text = by_value.get(key) if key is not None else None
             if text is None:
                 text = self._read(value)
                 if key is not None:
-                    known[key] = text
+                    by_value[key] = text
             read.append(text)
         codes = np.array([text if isinstance(text, int) else 0 for text in read], dtype=np.int64)
         if self.other:

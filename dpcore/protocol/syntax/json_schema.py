@@ -65,6 +65,7 @@ _APART: dict[str, tuple[str, dict[str, Any]]] = {  # conditions that separate th
     keys.PLANE: ("numeric", _JOINT),
     "numeric": ("numeric", {"not": {"anyOf": [*_POINTS["anyOf"], _JOINT]}}),
     keys.SET: (keys.SET, {}),
+    keys.TEXT: (keys.TEXT, {}),
     keys.CROSSED: ("categorical", _JOINT),
     "categorical": ("categorical", {"not": {"anyOf": [_BINS, _JOINT]}}),
 }

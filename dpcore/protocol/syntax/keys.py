@@ -83,7 +83,7 @@ LATTICE = "lattice"  # a numeric attribute with support points
 BINNED = "binned"  # a categorical attribute of ranges of a number
 CROSSED = "crossed"  # a joint attribute of two columns' categories
 SET = "set"  # a set of options
-TEXT = "text"  # a text of which no list exists
+TEXT = "text"  # an open answer
 PLANE = "plane"  # a joint attribute of two columns' numbers
 _JOINT = Option(
     "of", list[str], fewest=2, is_needed=True, words="the two columns of a joint attribute, such as job and region"

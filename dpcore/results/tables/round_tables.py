@@ -107,12 +107,12 @@ def scheme_tables(scheme: Scheme) -> dict[str, pd.DataFrame]:
 
 def _with_texts(tables: dict[str, pd.DataFrame], round_: Round) -> dict[str, pd.DataFrame]:
     """The tables of a scheme, where `categories` also has the texts that the round found, those of all clients first."""
-    found: dict[tuple[str, str], int] = {}
+    positions: dict[tuple[str, str], int] = {}
     for estimate in every_estimate(round_):
         if isinstance(estimate, TextEstimate):
             for text in estimate.categories:
-                found.setdefault((estimate.attribute, text), len(found))
-    texts = [(*key, position, None) for key, position in found.items()]
+                positions.setdefault((estimate.attribute, text), len(positions))
+    texts = [(*key, position, None) for key, position in positions.items()]
     rows = _frame(texts, "attribute category position value", value="float64")
     listed = [frame for frame in (tables["categories"], rows) if len(frame)]
     return tables | {"categories": pd.concat(listed, ignore_index=True) if listed else rows}
@@ -312,10 +312,10 @@ def _truth_rows(
     if attribute.kind == PLANE:
         return  # a joint attribute has no estimates of its own
     if attribute.texts is not None:
-        known = dict(cell_law(attribute, population, members).tolist())
-        found = [] if estimate is None else estimate.categories
-        for text, cell in zip(found, attribute.texts.symbols_of(found).tolist(), strict=True):
-            yield name, group, f"frequency({text})", None, known.get(cell, 0.0)
+        shares = dict(cell_law(attribute, population, members).tolist())
+        texts = [] if estimate is None else estimate.categories
+        for text, cell in zip(texts, attribute.texts.symbols_of(texts).tolist(), strict=True):
+            yield name, group, f"frequency({text})", None, shares.get(cell, 0.0)
         return
     if attribute.has_density:
         yield from _numeric_truths(attribute, asked, population.truth(name, members), estimate, group)
