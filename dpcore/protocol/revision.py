@@ -30,6 +30,9 @@ _ASKED = (
     "codes",
     "values",
     "at_most",
+    "max_bytes",
+    "alphabet",
+    "normalize",
 )
 _LISTED = 6  # parts of a list that are shown
 
@@ -163,8 +166,10 @@ def _summary(table: dict[str, Any]) -> str:
     elif "of" in table:
         many = " x ".join(f"{len(names)}" for names in table.get("categories", ()))
         asks = " with ".join(table["of"]) + (f", {many} categories" if many else "")
-    elif table["type"] == "categorical":
-        asks = f"{len(table['categories'])} categories"
+    elif "categories" in table:
+        asks = f"{len(table['categories'])} {'options' if 'at_most' in table else 'categories'}"
+    elif "max_bytes" in table:
+        asks = f"texts of {table['max_bytes']} bytes at most"
     else:
         ends = [table["lower"], table["upper"]] if "lower" in table else table["values"]
         asks = f"{ends[0]} to {ends[-1]} {table['unit']}".strip()

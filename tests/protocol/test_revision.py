@@ -51,6 +51,20 @@ def test_another_domain_asks_something_else(small_text: str, subtests: pytest.Su
             assert any(line.where == apart and line.before != line.after for line in found.changes)
 
 
+def test_sets_and_texts_come_and_change(small_text: str) -> None:
+    added = (
+        '[attributes.uses]\ntype = "set"\ncategories = ["a", "b", "c"]\nepsilon = 1\n'
+        '[attributes.word]\ntype = "text"\nmax_bytes = 8\nepsilon = 1\n'
+    )
+    with_both = small_text + added
+    found = revise(Scheme.from_toml(small_text), Scheme.from_toml(with_both))
+    shown = {change.where: change.after for change in found.changes if change.field == "added"}
+    assert shown["uses"] == "3 options, set_selection, epsilon 1"
+    assert shown["word"] == "texts of 8 bytes at most, text_hashing, epsilon 1"
+    assert against(with_both, ("max_bytes = 8", "max_bytes = 9")).apart == ("word",)
+    assert against(with_both, ("max_bytes = 8", 'max_bytes = 8\nalphabet = "ab"')).apart == ("word",)
+
+
 def test_attributes_come_and_go(small_text: str) -> None:
     found = against(small_text, ("[attributes.colour]", "[attributes.tint]"))
     assert (found.added, found.removed, found.alike) == (("tint",), ("colour",), ("side", "height"))
