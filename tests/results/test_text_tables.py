@@ -22,6 +22,8 @@ from dpcore.results.tables.largest_categories import listed
 from dpcore.results.warehouse import land, query
 from dpcore.rounds import follow_up
 from dpcore.rounds.planning.aims import Aim
+from dpcore.rounds.planning.detection import detectable
+from dpcore.rounds.planning.dry_runs import dry_runs, summary
 from dpcore.rounds.planning.planner import Planner
 from tests.helpers import warehouses
 from tests.results.test_warehouse_macros import a_run, landing
@@ -169,6 +171,19 @@ def test_a_second_round_asks_which_of_the_texts_a_client_has(
     cells = asked.encode(["tea", "juice", None]).tolist()
     assert [asked.categories[cell] for cell in cells] == ["tea", "other", "missing"]
     assert asked.budget == aggregate.scheme.attributes["drink"].budget
+
+
+def test_dry_runs_have_true_shares_of_every_text_and_differences_are_not_planned(scheme: dp.Scheme) -> None:
+    people = respondents_of(scheme)
+    result = summary(list(dry_runs(scheme, people, 20_000, 3, dp.seeded(1))))
+    rows = result.set_index(["given", "quantity"])
+    assert rows.loc[("", "frequency(coffee)"), "truth"] == pytest.approx(0.8 / 3)
+    assert rows["covered"].sum() >= rows["intervals"].sum() - 1
+    experiment = SCHEME.replace('"south"]', '"south"]\ncontrol = "north"')
+    with pytest.raises(SchemeError, match="asks for texts only"):
+        detectable(dp.Scheme.from_toml(experiment), people, clients=1000)
+    both = dp.Scheme.from_toml(experiment + '[attributes.home]\ntype = "boolean"\nepsilon = 1\n')
+    assert {row.attribute for row in detectable(both, respondents_of(both), clients=1000)} == {"home"}
 
 
 def test_an_attacker_learns_nothing_from_repeated_answers(scheme: dp.Scheme) -> None:

@@ -312,8 +312,9 @@ def _truth_rows(
     if attribute.kind == PLANE:
         return  # a joint attribute has no estimates of its own
     if attribute.texts is not None:
-        shares = dict(cell_law(attribute, population, members).tolist())
-        texts = [] if estimate is None else estimate.categories
+        law = cell_law(attribute, population, members)
+        shares = dict(law.tolist())
+        texts = attribute.texts.texts_of(law["text"]) if estimate is None else estimate.categories
         for text, cell in zip(texts, attribute.texts.symbols_of(texts).tolist(), strict=True):
             yield name, group, f"frequency({text})", None, shares.get(cell, 0.0)
         return

@@ -85,10 +85,16 @@ def _estimates(scheme: Scheme, people: Any, reports: int) -> dict[tuple[str, str
     """Attribute and functional -> the expected estimate of so many reports."""
     document = tomllib.loads(scheme.canonical)
     del document["labels"]
+    for name in (name for name, attribute in scheme.attributes.items() if attribute.texts is not None):
+        del document["attributes"][name]  # texts are not known beforehand
+    if not document["attributes"]:
+        raise SchemeError(
+            "the scheme asks for texts only, which are not known beforehand; plan for their visible_share"
+        )
     plain = Scheme.from_toml(toml_writer.dumps(document | {"pairs": []}) + "\n")
     aggregate = expected_aggregate(plain, people, reports)
     results: dict[tuple[str, str], FunctionalEstimate] = {}
-    for name, attribute in scheme.attributes.items():
+    for name, attribute in plain.attributes.items():
         if attribute.kind == PLANE:
             continue
         functionals = list(map(parse, attribute.functionals))

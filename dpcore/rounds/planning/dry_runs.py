@@ -45,7 +45,11 @@ def dry_runs(scheme: Scheme, people: Any, clients: int, rounds: int, random: Sou
     for number in range(rounds):
         round_ = _aggregated(scheme, people, clients, random.spawn(number))
         true_values = _truths(round_, people) if true_values is None else true_values
-        yield _estimates(round_).merge(true_values, how="left", on=KEY).astype(dict.fromkeys(_NUMBERS, "float64"))
+        rows = _estimates(round_).merge(true_values, how="left", on=KEY).astype(dict.fromkeys(_NUMBERS, "float64"))
+        is_text = rows["attribute"].map(lambda name: scheme.attributes[name].texts is not None)
+        yield rows.fillna(
+            {"truth": rows["truth"].mask(is_text & rows["estimate"].notna(), 0.0)}
+        )  # texts that nobody has
 
 
 def summary(rounds: list[pd.DataFrame]) -> pd.DataFrame:
@@ -120,7 +124,8 @@ def _collected(scheme: Scheme, people: Any, random: Source, clients: int) -> Agg
 
 def _truths(round_: pipeline.Round, people: Any) -> pd.DataFrame:
     """True values of all quantities except densities, the same in every round."""
-    rows = truths(replace(round_, estimates={}), people)
+    groups = tuple(replace(group, estimate=None) for group in round_.groups)
+    rows = truths(replace(round_, estimates={}, groups=groups), people)
     return rows.rename(columns={"value": "truth"})[[*KEY, "truth"]].drop_duplicates(KEY)
 
 
