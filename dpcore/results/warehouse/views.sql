@@ -18,7 +18,7 @@ comment on column runs.forgotten_at is 'time at which the results of this round 
 comment on table aggregates is 'one row per run, attribute, group, statistic, level and cell: the integer sums that all estimates are computed from';
 comment on column aggregates.given is 'group as ATTRIBUTE=CATEGORY, by the reported category of the attribute it is paired with; empty for all clients';
 comment on column aggregates.statistic is 'reports: number of reports; count: number of reports in a cell; sum: sum of reported integers';
-comment on column aggregates.level is 'resolution level or block, from 0; 0 if the mechanism has no levels';
+comment on column aggregates.level is 'resolution level, block or row of text hashing, from 0; 0 if the mechanism has no levels';
 comment on column aggregates.value is 'value of the statistic: a number of reports, or the mechanism''s lattice units for sums';
 
 comment on column frequencies.estimator is 'estimator that computed this row';
@@ -27,7 +27,7 @@ comment on column frequencies.estimate is 'estimated proportion of clients in th
 comment on column frequencies.raw is 'unbiased estimate, used for differences; it can be below 0 or above 1; null before version 16';
 comment on column frequencies.standard_error is 'standard error of raw';
 comment on column frequencies.confidence is 'confidence level of the interval, strictly between 0 and 1';
-comment on column frequencies.low is 'lower confidence limit of the proportion';
+comment on column frequencies.low is 'lower confidence limit of the proportion; of a text, simultaneous_low, because texts are selected';
 comment on column frequencies.high is 'upper confidence limit of the proportion';
 comment on column frequencies.simultaneous_low is 'lower simultaneous confidence limit: the intervals of all categories of the attribute and group jointly have the stated confidence, so they are valid for selected categories such as the largest; null before version 35';
 comment on column frequencies.simultaneous_high is 'upper simultaneous confidence limit; null before version 35';
