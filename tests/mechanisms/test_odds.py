@@ -19,6 +19,7 @@ from dpcore.mechanisms.registry import BY_TYPE
 from dpcore.privacy.budget import Budget
 
 ONE, TOLD = Budget.parse("1"), {"categories": 6, "points": 0, "clients": 10_000, "at_most": 2, "least_size": 1}
+TOLD |= {"symbols": 26, "length": 8}
 OWN = {
     "dyadic_wave": {"cells": 16, "levels": 3, "widths": [7, 9, 5]},
     "square_wave": {"cells": 32},
@@ -51,7 +52,9 @@ def by_pairs(mechanism: Mechanism) -> Fraction:
 
 
 def test_oracles_of_few_categories(subtests: pytest.Subtests) -> None:
-    for name in [each for each in FINITE if not each.endswith("wave") and each != "set_selection"]:
+    for name in [
+        each for each in FINITE if not each.endswith("wave") and each not in ("set_selection", "text_hashing")
+    ]:
         for categories in [2, 3, 5]:
             with subtests.test(name=name, categories=categories):
                 mechanism = made(name, "2", categories=categories)
@@ -72,6 +75,17 @@ def test_other_designs(subtests: pytest.Subtests) -> None:
     ]:
         with subtests.test(mechanism=mechanism):
             assert total_variation(mechanism) == by_pairs(mechanism)
+
+
+def test_texts_have_the_odds_of_their_buckets() -> None:
+    mechanism = made("text_hashing", "2", buckets=16)
+    texts = mechanism.symbols_of(np.array([bytes([a, b]) for a in range(1, 27) for b in range(1, 27)], dtype="S8"))
+    buckets = np.stack([mechanism.hashed(texts, row) for row in range(len(mechanism.sizes))])
+    apart = int((buckets[:, 1:] != buckets[:, :1]).sum(axis=0).max())
+    assert apart == len(buckets)  # in every row
+    oracle = mechanism.oracle
+    assert total_variation(mechanism) == by_pairs(oracle) == total_variation(oracle)
+    assert odds_of(mechanism).ratio == oracle.certificate().kept
 
 
 def test_a_mechanism_of_another_kind_is_read_by_its_channel() -> None:
