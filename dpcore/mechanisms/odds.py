@@ -83,12 +83,6 @@ def _(mechanism: SetSelection) -> Fraction:
 
 
 @total_variation.register
-def _(mechanism: TextHashing) -> Fraction:
-    """At most that of the oracle, which two texts with different buckets in every row have."""
-    return total_variation(mechanism.oracle)
-
-
-@total_variation.register
 def _(mechanism: WaveMechanism) -> Fraction:
     """Per level, count the cells of one window outside the other; each adds (weight_in - weight_out) / T."""
     worth = [

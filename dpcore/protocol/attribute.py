@@ -281,7 +281,12 @@ class Attribute:
         return self._accepted(self.names.cells(column), first)
 
     def _encode_texts(self, texts: TextDomain, column: Any, first: int) -> np.ndarray:
-        cells, codes = texts.cells(column)
+        try:
+            cells, codes = texts.cells(column)
+        except TypeError:  # a list or another unhashable value
+            raise InvalidRecord(
+                f"column {self.column!r} must hold texts or numbers, and at least one value is neither; fix the file"
+            ) from None
         self._refuse_absent(codes == ABSENT, first)
         remedy = 'correct the file, or set outside = "other"'
         _refuse(

@@ -12,6 +12,7 @@ import pytest
 from dpcore.audit import audit_mechanism
 from dpcore.mechanisms import DyadicWave, LocalHashing, Mechanism, SquareWave, SubsetSelection
 from dpcore.mechanisms.calibration.level_sampling import TOTAL
+from dpcore.mechanisms.categorical.text_hashing import TextHashing
 from dpcore.mechanisms.joint.crossed_wave import CrossedWave
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.mechanisms.odds import odds_of, total_variation
@@ -19,7 +20,6 @@ from dpcore.mechanisms.registry import BY_TYPE
 from dpcore.privacy.budget import Budget
 
 ONE, TOLD = Budget.parse("1"), {"categories": 6, "points": 0, "clients": 10_000, "at_most": 2, "least_size": 1}
-TOLD |= {"symbols": 26, "length": 8}
 OWN = {
     "dyadic_wave": {"cells": 16, "levels": 3, "widths": [7, 9, 5]},
     "square_wave": {"cells": 32},
@@ -78,7 +78,7 @@ def test_other_designs(subtests: pytest.Subtests) -> None:
 
 
 def test_texts_have_the_odds_of_their_buckets() -> None:
-    mechanism = made("text_hashing", "2", buckets=16)
+    mechanism = TextHashing.design(Budget.parse("2"), symbols=26, length=8, buckets=16)
     texts = mechanism.symbols_of(np.array([bytes([a, b]) for a in range(1, 27) for b in range(1, 27)], dtype="S8"))
     buckets = np.stack([mechanism.hashed(texts, row) for row in range(len(mechanism.sizes))])
     apart = int((buckets[:, 1:] != buckets[:, :1]).sum(axis=0).max())

@@ -91,10 +91,11 @@ class TextHashing(Mechanism):
         check_whole(1, 255, symbols=self.symbols)
         check_whole(1, MOST_SYMBOLS, length=self.length)
         rows, bases = integers(self.lengths), integers(self.bases)
-        search, own = rows[:-ESTIMATION_ROWS], rows[-ESTIMATION_ROWS:]
-        if not (len(rows) == ROWS and search[0] >= 1 and list(search) == sorted(search) and search[-1] == self.length):
+        if not (len(rows) == ROWS and rows[0] >= 1 and list(rows) == sorted(rows)) or {
+            *rows[-ESTIMATION_ROWS - 1 :]
+        } != {self.length}:
             raise SchemeError(f"lengths must be {ROWS} increasing lengths up to {self.length}; leave them out")
-        if {*own} != {self.length} or len({*bases}) != ROWS or not all(2 <= base < PRIME for base in bases):
+        if not len(bases) == len({*bases}) == ROWS or not all(2 <= base < PRIME for base in bases):
             raise SchemeError(f"bases must be {ROWS} different integers 2..{PRIME - 1}; leave them out")
         self.oracle  # noqa: B018  # checks its integers and their loss
 

@@ -181,6 +181,11 @@ def is_missing(value: Any) -> bool:
     return value == "" or (isinstance(value, float) and math.isnan(value))
 
 
+def is_known_whole(value: float) -> bool:
+    """Return whether a double is a whole number and represents no other one."""
+    return abs(value) < _UNSURE and value == int(value)
+
+
 def _is_of_objects(column: Any) -> bool:
     return getattr(column, "dtype", None) == np.dtype(object)
 

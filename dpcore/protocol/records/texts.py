@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcore.errors import SchemeError, check_whole
 from dpcore.mechanisms.categorical.text_hashing import MOST_SYMBOLS
-from dpcore.protocol.records.category_names import ABSENT, BLANKS, UNKNOWN, is_missing
+from dpcore.protocol.records.category_names import ABSENT, BLANKS, UNKNOWN, is_known_whole, is_missing
 
 TOO_LONG = -3  # in place of a text: more bytes than one may have
 NORMALIZATIONS = ("nfc", "case", "blanks")  # in the order in which they are applied
@@ -86,7 +86,9 @@ class TextDomain:
             return ABSENT
         if isinstance(value, (bool, np.bool_)):
             value = str(value).lower()
-        elif isinstance(value, (int, np.integer)) or (isinstance(value, (float, np.floating)) and value == int(value)):
+        elif isinstance(value, (int, np.integer)) or (
+            isinstance(value, (float, np.floating)) and is_known_whole(value)
+        ):
             value = str(int(value))
         if not isinstance(value, str):
             return UNKNOWN
@@ -103,19 +105,16 @@ class TextDomain:
     def cells(self, column: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the texts of a column as symbols, (n,) bytes, and what is wrong with each, (n,) int64: 0 or a code.
 
-        A text with a code is empty.
+        A text with a code is empty.  Raises TypeError if a value is a list or another that is neither text nor number.
         """
         values = next(getattr(column, way)() for way in ("to_pylist", "tolist", "__iter__") if hasattr(column, way))
         by_value: dict[Any, str | int] = {}
         read = []
         for value in values:
-            key = (type(value), value) if isinstance(value, (str, int, float)) else None
-            text = by_value.get(key) if key is not None else None
-            if text is None:
-                text = self._read(value)
-                if key is not None:
-                    by_value[key] = text
-            read.append(text)
+            key = (type(value), value)
+            if key not in by_value:
+                by_value[key] = self._read(value)
+            read.append(by_value[key])
         codes = np.array([text if isinstance(text, int) else 0 for text in read], dtype=np.int64)
         if self.other:
             read = [self.other if text in (UNKNOWN, TOO_LONG) else text for text in read]

@@ -289,11 +289,13 @@ _CHOSEN = ("categorical", BINNED, LATTICE, CROSSED)  # kinds with an automatic c
 def kind_of(table: Mapping[str, Any]) -> str:
     """Return the kind of an attribute's values, a key of `BY_KIND`: its type, refined by the table's other keys."""
     kind = str(read((_TYPE,), table)["type"])
-    if _JOINT.name in table and kind != SET:
+    if kind in (SET, TEXT):
+        return kind
+    if _JOINT.name in table:
         return PLANE if kind == "numeric" else CROSSED
     if kind == "numeric":
         return LATTICE if _STEP.name in table or _POINTS.name in table else kind
-    return BINNED if _BINS.name in table and kind != SET else kind
+    return BINNED if _BINS.name in table else kind
 
 
 def of_attribute(kind: str, mechanism: str) -> tuple[Option, ...]:
