@@ -5,6 +5,7 @@ import { SchemeError } from "./errors.mjs";
 import { TABLES } from "./keys.mjs";
 import { MOST_CHOSEN, checkOptions } from "./mechanisms/set_selection.mjs";
 import { numberIn, rational, toDouble } from "./numbers.mjs";
+import { textsIn } from "./texts.mjs";
 
 const LARGEST_BOUND = 10n ** 30n;
 const FINEST_WIDTH = 2 ** -32; // of the bounds, relative to them
@@ -19,7 +20,7 @@ const AND = " & "; // between the categories of two columns that are asked toget
 
 /** What an attribute's values are: its type, or what its table (a Map) makes of it. */
 export function kindOf(type, table) {
-  if (type === "set") return type;
+  if (type === "set" || type === "text") return type;
   if (table.has("of")) return type === "numeric" ? "plane" : "crossed";
   if (type === "numeric") return table.has("step") || table.has("values") ? "lattice" : type;
   return table.has("bins") ? "binned" : type;
@@ -33,6 +34,7 @@ export function domainOf(entries, said) {
   if (kind === "plane") return planeIn(entries);
   if (kind === "crossed") return togetherIn(entries);
   if (kind === "set") return setsIn(entries);
+  if (kind === "text") return textsIn(entries);
   return kind === "binned" ? { ...binsOf(entries), isNumber: true } : { ...categoriesIn(entries), isNumber: false };
 }
 

@@ -44,6 +44,8 @@ export function checkTitle(key, title) {
   printable(key, title);
 }
 
+export const isPrintable = (text) => PRINTABLE.test(text);
+
 export function printable(key, text) {
-  if (!PRINTABLE.test(text)) throw new SchemeError(`${key} must be printable text of at most 200 characters`);
+  if (!isPrintable(text)) throw new SchemeError(`${key} must be printable text of at most 200 characters`);
 }

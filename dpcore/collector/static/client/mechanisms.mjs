@@ -14,6 +14,7 @@ export { subsetSelection as subset_selection } from "./mechanisms/subset_selecti
 export { setSelection as set_selection } from "./mechanisms/set_selection.mjs";
 export { hadamardResponse as hadamard_response } from "./mechanisms/hadamard_response.mjs";
 export { localHashing as local_hashing } from "./mechanisms/local_hashing.mjs";
+export { textHashing as text_hashing } from "./mechanisms/text_hashing.mjs";
 export { dyadicWave as dyadic_wave, squareWave as square_wave } from "./mechanisms/waves.mjs";
 export { crossedWave as crossed_wave } from "./mechanisms/crossed_wave.mjs";
 export { waveletLaplace as wavelet_laplace } from "./mechanisms/wavelet_laplace.mjs";

@@ -3,10 +3,11 @@
 import { InvalidRecord } from "./errors.mjs";
 import { setNumber } from "./mechanisms/set_selection.mjs";
 import { dayIn, isDate, numberIn } from "./numbers.mjs";
+import { cellOfText } from "./texts.mjs";
 
 const NO_VALUE = ["", "na", "n/a", "nan", "null", "none"]; // how files write that there is no value, in lower case
 
-/** The input cell of an attribute's value in a record; throws InvalidRecord. */
+/** The input cell of an attribute's value in a record, of a text its symbols; throws InvalidRecord. */
 export function cellOf(attribute, record) {
   if (attribute.sides) {
     const [one, other] = attribute.sides.map((side) => cellOf(side, record));
@@ -18,6 +19,7 @@ export function cellOf(attribute, record) {
   }
   if (key === undefined) throw new InvalidRecord(attribute.name, "is missing from the record");
   if (attribute.atMost !== undefined) return cellOfSet(attribute, record[key]);
+  if (attribute.maxBytes !== undefined) return cellOfText(attribute, isAbsent(record[key]) ? "" : record[key]);
   return attribute.isNumber ? cellOfNumber(attribute, record[key]) : cellOfCategory(attribute, record[key]);
 }
 

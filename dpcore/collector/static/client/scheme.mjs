@@ -138,7 +138,7 @@ async function named(name, work) {
   }
 }
 
-/** Throws SchemeError where a mechanism's integers are not those of a set's options. */
+/** Throws SchemeError where a mechanism's integers are not those of the attribute. */
 function checkClient(client, needed) {
   for (const [key, value] of Object.entries(needed)) {
     if (client.get(key) !== value) throw new SchemeError(`client.${key} must be ${value}, as the attribute has it, got ${client.get(key)}`);
@@ -149,7 +149,7 @@ async function makeAttribute(name, table, tables) {
   if (!(table instanceof Map) || !ATTRIBUTE_NAME.test(name)) {
     throw new SchemeError("an attribute must be a table whose name is lower-case letters, digits and _");
   }
-  const type = oneOf("type", table.get("type"), ["numeric", "categorical", "set"]);
+  const type = oneOf("type", table.get("type"), TABLES.numeric.type.choices);
   const kind = table.get("mechanism");
   const entries = entriesOf({ ...TABLES[kindOf(type, table)], ...TABLES[kind] }, table);
   const [stated, client, column = name] = ["epsilon", "client", "column"].map((key) => entries.get(key));
@@ -178,6 +178,7 @@ async function makeAttribute(name, table, tables) {
     throw new SchemeError(`client.categories must be ${count}, the number of categories, got ${mechanism.inputs}`);
   }
   if (domain.atMost !== undefined) checkClient(client, { options: count, at_most: domain.atMost });
+  if (domain.maxBytes !== undefined) checkClient(client, { symbols: domain.bytes.length, length: domain.maxBytes });
   return {
     name,
     type,

@@ -1,0 +1,52 @@
+/** Texts of which no list exists: their normalization, and their symbols, padded so that no length shows. */
+
+import { utf8 } from "./bytes.mjs";
+import { isPrintable } from "./entries.mjs";
+import { InvalidRecord, SchemeError } from "./errors.mjs";
+
+const FORBIDDEN = /[\0\p{Surrogate}]/u; // NUL, and halves of surrogate pairs
+
+/** The domain of texts in the entries of an attribute's table; throws SchemeError. */
+export function textsIn(entries) {
+  const [alphabet, maxBytes, normalize, outside, missing] = ["alphabet", "max_bytes", "normalize", "outside", "missing"].map((key) => entries.get(key));
+  if (entries.get("functionals")?.length) throw new SchemeError("functionals are of numbers, and texts have none");
+  const [characters, bytes] = [new Set(alphabet), alphabet ? new Set(utf8(alphabet)) : Array.from({ length: 255 }, (_, i) => i + 1)];
+  if (characters.size < [...alphabet].length || ![...characters].every(isPrintable)) {
+    throw new SchemeError("alphabet must be different printable characters");
+  }
+  const domain = { isNumber: false, unit: "", categories: [], outside, missing, alphabet, maxBytes, normalize, characters, bytes: [...bytes].sort((a, b) => a - b) };
+  const changed = [...characters].find((character) => character !== " " && normalized(domain, character) !== character);
+  if (changed !== undefined) throw new SchemeError(`alphabet: normalization changes '${changed}', so no text has it`);
+  if (outside === "other" && (normalized(domain, "other") !== "other" || faultOf(domain, "other"))) {
+    throw new SchemeError('outside = "other" needs an alphabet and max_bytes that allow the text \'other\'');
+  }
+  return domain;
+}
+
+/** A text in Unicode form NFC, without capitals, and with one blank between words, as the attribute asks. */
+function normalized({ normalize }, text) {
+  const [composed, lower, spaced] = ["nfc", "case", "blanks"].map((step) => normalize.includes(step));
+  const compose = (one) => (composed ? one.normalize("NFC") : one);
+  const cased = lower ? compose(compose(text).toLowerCase()) : compose(text);
+  return spaced ? cased.replace(/\s+/g, " ").trim() : cased;
+}
+
+/** What a normalized text should be and is not; "" if nothing is wrong. */
+function faultOf({ alphabet, characters, maxBytes }, text) {
+  if (FORBIDDEN.test(text) || (alphabet && [...text].some((one) => !characters.has(one)))) return "characters of alphabet";
+  return utf8(text).length > maxBytes ? `at most ${maxBytes} bytes` : "";
+}
+
+/** The symbols of a value, max_bytes of them; 0 after the last.  Value: "" for none.  Throws InvalidRecord. */
+export function cellOfText(attribute, value) {
+  const { name, missing, outside, bytes, maxBytes } = attribute;
+  if (typeof value === "object") throw new InvalidRecord(name, "expected a text or a number");
+  const isText = typeof value !== "number" || Number.isSafeInteger(value); // beyond, no double says which number was meant
+  const text = isText ? normalized(attribute, String(value)) : "\0";
+  const isAbsent = text === "" || (missing === "category" && text === "missing");
+  if (isAbsent && missing === "refuse") throw new InvalidRecord(name, "expected an answer");
+  const fault = isAbsent ? "" : faultOf(attribute, text);
+  if (fault && outside === "refuse") throw new InvalidRecord(name, `expected ${fault}`);
+  const written = utf8(isAbsent ? "" : fault ? "other" : text);
+  return Array.from({ length: maxBytes }, (_, place) => bytes.indexOf(written[place]) + 1);
+}
