@@ -99,7 +99,7 @@ def thresholds(scheme: Scheme) -> set[int]:
         lists = {
             key: [one for one in value if isinstance(one, int)]
             for key, value in parameters.items()
-            if isinstance(value, (list, tuple))
+            if isinstance(value, (list, tuple)) and key != "bases"
         }
         for values in lists.values():
             numbers |= {*values, *accumulate(values)}

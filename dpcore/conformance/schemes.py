@@ -191,12 +191,38 @@ separator = ","
 epsilon = "ln 3"
 size = 2
 """
+TEXTS = """
+name = "texts"
+clients = 1000
+
+[attributes.drug]
+type = "text"
+column = "Drug"
+max_bytes = 12
+alphabet = "abcdefghijklmnopqrstuvwxyz -é"
+missing = "category"
+outside = "other"
+epsilon = 2
+
+[attributes.code]
+type = "text"
+max_bytes = 6
+alphabet = "ABC0123456789"
+normalize = ["blanks"]
+epsilon = "ln 3"
+
+[attributes.word]
+type = "text"
+max_bytes = 9
+epsilon = 4
+"""
 OF_SEVERAL = {
     "one_of_three": ONE,
     "labelled": LABELLED,
     "together": TOGETHER,
     "purposes": PURPOSES,
     "options": OPTIONS,
+    "texts": TEXTS,
 }
 SCHEMES = {name: _together(name, name) for name in ATTRIBUTES} | OF_SEVERAL
 _COARSE = (
@@ -216,7 +242,16 @@ _PERSON |= {"dyadic": 0.1, "square": 1, "wavelet": 3.3, "split": 12, "Coin": 2}
 _PAIRS: dict[str, Any] = {"job": "a", "Region": "n", "smokes": "yes", "drinks": "no"}
 _PAIRS |= {"income": 99_999.5, "age": 54, "height": 0.3, "weight": 0.1}
 _CARE: dict[str, Any] = {"cares_child": "yes", "cares_parent": 0, "cares_neighbour": "T", "cares_none": False}
+_WORDS: dict[str, Any] = {"Drug": "aspirin", "code": "A12", "word": "ΟΔΟΣ"}
 RECORDS: dict[str, list[dict[str, Any]]] = {
+    "texts": [
+        _WORDS,
+        {"Drug": "  Cafe\u0301\u00a0 au ", "code": " A1 ", "word": "I\u0307\t\U0001f600"},
+        {"drug": "a medicine of many letters", "code": 7, "word": True},
+        {"Drug": "mg/l", "code": "000000", "word": "Straße"},
+        {"Drug": None, "code": "C\n", "word": "missing"},
+        {"Drug": "MISSING", "code": 123.0, "word": 1.0},
+    ],
     "options": [
         {"Travel": ["bus", "ferry"]} | _CARE,
         {"Travel": "tram;car;walk"} | _CARE | {"cares_child": "no", "cares_none": 1},
@@ -258,6 +293,12 @@ RECORDS: dict[str, list[dict[str, Any]]] = {
 }
 RECORDS |= dict.fromkeys(ATTRIBUTES, RECORDS["everything"])
 REFUSED_RECORDS: dict[str, list[dict[str, Any]]] = {
+    "texts": [
+        {"Drug": "aspirin", "code": "A12"},
+        _WORDS | {"Drug": ["aspirin"]},
+        *(_WORDS | {"code": code} for code in ("a12", "A1-2", "A 1", "A123456", "", None, " ", 1.5, -1, True)),
+        *(_WORDS | {"word": word} for word in ("", "\u00a0", "ten letters", "\x00", "ὈΔΟῚΣ")),
+    ],
     "options": [
         _CARE,
         {"Travel": "bus;car;bike;train"} | _CARE,

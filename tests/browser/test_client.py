@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif(chromium.BINARY is None, reason="needs Debian's chromium: apt-get install chromium"),
 ]
 HERE = Path(__file__).parent
-NAMES = ("everything", "one_of_three", "labelled", "options")
+NAMES = ("everything", "one_of_three", "labelled", "options", "texts")
 UNCHANGED = "const TAIL = 45;"
 PLANTED = {  # a line of the client -> the same with a bug
     "other >= truth ? other + 1 : other": "other > truth ? other + 1 : other",

@@ -78,6 +78,10 @@ FROZEN: dict[int, dict[str, str]] = {
         "options.travel": "4f6d7007dfbafa9e",
         "options.care": "e78ea6692febbfab",
         "options": "843c47a95ba61049",
+        "texts.drug": "be94cba2cd9f1bba",
+        "texts.code": "e8c1d6c63fe901fe",
+        "texts.word": "750ecdb54c1b22d1",
+        "texts": "9f01ca53a54f890d",
     },
 }
 

@@ -43,7 +43,7 @@ crypto.subtle.digest = async (name, bytes) =>
 globalThis.fetch = async (path) => new Response(await readFile(path));
 const { tryVectors } = await import(process.cwd() + "/vectors.mjs");
 const exported = Object.keys(await import(process.cwd() + "/ldpflow.mjs"));
-const [names, wrong] = [["everything", "one_of_three", "labelled", "together", "purposes", "options"], []];
+const [names, wrong] = [["everything", "one_of_three", "labelled", "together", "purposes", "options", "texts"], []];
 for (const name of names) wrong.push(await tryVectors(name));
 console.log(JSON.stringify([exported, ...wrong]));
 """
@@ -88,7 +88,7 @@ def test_node_gives_the_same_bytes_and_refuses_the_same(tmp_path: Path, root: Pa
     if form == "joined":
         shutil.rmtree(tmp_path / "client")
         (tmp_path / ENTRY).write_text(joined(static), "utf-8")
-    for name in ("everything", "one_of_three", "labelled", "together", "purposes", "options"):
+    for name in ("everything", "one_of_three", "labelled", "together", "purposes", "options", "texts"):
         vectors = json.loads((root / f"tests/vectors/{name}.json").read_text("utf-8"))
         wire.write_bundle(tmp_path / name, Scheme.from_toml(vectors["scheme"]))
     tried = subprocess.run(
@@ -97,7 +97,7 @@ def test_node_gives_the_same_bytes_and_refuses_the_same(tmp_path: Path, root: Pa
     assert tried.stderr == ""
     exported, *wrong = json.loads(tried.stdout)
     assert " ".join(exported) == EXPORTS
-    assert wrong == [[]] * 6
+    assert wrong == [[]] * 7
 
 
 def opened(folder: Path, static: Path, digest: str, *names: str) -> dict[str, str]:

@@ -21,7 +21,7 @@ VARIANTS = "\n".join(
         + 'degree = 1\nfinest_level = 3\nnoise = "discrete_gaussian"\ndelta = "1e-6"\n',
     ]
 )
-_NAMES = ("everything", "one_of_three", "variants", "labelled", "together", "purposes", "options")
+_NAMES = ("everything", "one_of_three", "variants", "labelled", "together", "purposes", "options", "texts")
 _TEXTS = schemes.OF_SEVERAL | {"everything": EVERYTHING, "variants": VARIANTS}
 SCHEMES = {name: _TEXTS[name] for name in _NAMES}
 RECORDS = schemes.RECORDS | {

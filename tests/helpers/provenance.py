@@ -78,7 +78,7 @@ def prepare(folder: Path, root: Path) -> dict[str, Any]:
     source, asked, sent = Counted(), [], []
     vectors = {
         name: (root / f"tests/vectors/{name}.json").read_text("utf-8")
-        for name in ("everything", "one_of_three", "labelled", "options")
+        for name in ("everything", "one_of_three", "labelled", "options", "texts")
     }
     schemes = {name: Scheme.from_toml(json.loads(text)["scheme"]) for name, text in vectors.items()} | {
         "small": small()

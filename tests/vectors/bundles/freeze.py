@@ -46,6 +46,11 @@ def options(epsilon: str, count: int, more: str) -> str:
     return text.replace(f'"c{count - 1}"', '"other"')
 
 
+def texts(more: str) -> str:
+    """A question about a text."""
+    return f'[attributes.x]\ntype = "text"\nepsilon = "ln 3"\n{more}'
+
+
 SPLINES = "degree = 0\ncoarsest_level = 1\nfinest_level = 2\ncells = 64\n"
 HONEST = {
     "randomized_response": categorical("randomized_response", "1", 3),
@@ -77,6 +82,8 @@ HONEST = {
     "options": options("2", 5, 'at_most = 3\nsize = 2\nmissing = "none"\noutside = "other"\ncodes = { 7 = "c1" }\n'),
     "boxes": options("1", 3, 'columns = ["a", "b", "c"]\nseparator = "and"\n'),
     "many_options": options('"ln 3"', 40, "at_most = 4\n"),
+    "texts": texts('max_bytes = 8\nalphabet = "abehort -é"\nmissing = "category"\noutside = "other"\n'),
+    "all_texts": texts("max_bytes = 4\nnormalize = []\n"),
     "plane": numeric("crossed_wave", "1", "cells = 8\nwidths = [3, 21, 1, 3]\n").replace(
         "lower = 0\nupper = 1\n", 'of = ["income", "age"]\nlower = [0, 18]\nupper = [9, 90]\nunits = ["USD", ""]\n'
     ),
@@ -160,6 +167,7 @@ def kept(schemes: dict[str, Scheme]) -> list[Row]:
             ("unary_encoding", "weight_true"),
             ("options", "weight_in"),
             ("boxes", "weight_in"),
+            ("texts", "weight_in"),
         )
     ]
     rows += [
@@ -185,6 +193,10 @@ def kept(schemes: dict[str, Scheme]) -> list[Row]:
         ("other categories of two columns", "together", {'        "s",\n': '        "a",\n'}),
         ("a column of another name", "boxes", {'    "b",\n': '    "d",\n'}),
         ("another separator", "options", {'separator = ";"': 'separator = "and"'}),
+        ("another alphabet", "texts", {'alphabet = "abehort -é"': 'alphabet = "xyehort -é"'}),
+        ("another hash function", "texts", _said(schemes["texts"], "bases", _changed(of["texts"]["bases"], 0, 2))),
+        ("no row of short texts", "texts", _said(schemes["texts"], "lengths", [8] * 64)),
+        ("fewer buckets", "texts", _said(schemes["texts"], "buckets", 900)),
         ("a wider plane", "plane", {"    9,\n": "    10,\n"}),
         ("another law of four levels", "plane", _said(schemes["plane"], "level_law", [1, 65533, 1, 1])),
         ("a name with dashes", "two", {'name = "a_two"': 'name = "a-two-"'}),
@@ -205,6 +217,11 @@ _WIDE = _wide(512, 511)
 
 def _less(parameters: Any, place: int, by: int) -> list[int]:
     return [t - by * (number == place) for number, t in enumerate(parameters["noise_scales"])]
+
+
+def _changed(values: list[int] | tuple[int, ...], place: int, value: int) -> list[int]:
+    """The integers with another one at a place."""
+    return [value if at == place % len(values) else one for at, one in enumerate(values)]
 
 
 def _weights(name: str, heavy: int, light: int, schemes: dict[str, Scheme], of: tuple[str, str]) -> dict[str, str]:
@@ -406,6 +423,55 @@ def refused(schemes: dict[str, Scheme]) -> list[Row]:
         ),
     }
     rows += [(f"boxes: {what}", "boxes", *row) for what, row in boxes.items()]
+    say("one too heavy", "texts", "weight_in", own["texts"]["weight_in"] + 1, RATIO)
+    say("as heavy as others", "texts", "weight_in", own["texts"]["weight_out"], WEIGHTS)
+    say("a prime below the buckets", "texts", "prime", 1021, WHOLE)
+    say("no prime", "texts", "prime", 1033 * 3, "a prime modulus")
+    say("one bin", "texts", "bins", 1, WHOLE)
+    say("one bucket", "texts", "buckets", 1, WHOLE)
+    say("a text", "texts", "buckets", '"1024"', NEEDS)
+    say("no symbols", "texts", "symbols", 0, WHOLE)
+    say("more symbols", "texts", "symbols", own["texts"]["symbols"] + 1, "as the attribute has it")
+    lengths, bases = own["texts"]["lengths"], own["texts"]["bases"]
+    sizes, different = "lengths must be 64 increasing lengths up to 8", "bases must be 64 different integers"
+    say("a row too few", "texts", "lengths", lengths[1:], sizes)
+    say("no rows", "texts", "lengths", [], sizes)
+    say("a row of nothing", "texts", "lengths", _changed(lengths, 0, 0), sizes)
+    say("longer rows first", "texts", "lengths", _changed(lengths, 1, 8), sizes)
+    say("an estimate of beginnings", "texts", "lengths", _changed([8] * 64, -1, 7), sizes)
+    say("a row beyond the text", "texts", "lengths", _changed(lengths, -1, 9), sizes)
+    say("a search of beginnings alone", "texts", "lengths", [*[7] * 48, *[8] * 16], sizes)
+    say("a text for lengths", "texts", "lengths", ['"8"'] * 64, NEEDS)
+    say("two rows of one hash function", "texts", "bases", _changed(bases, 0, bases[1]), different)
+    say("one base twice more", "texts", "bases", [*bases, bases[0]], different)
+    say("a base of nothing", "texts", "bases", _changed(bases, 0, 0), different)
+    say("a base of one", "texts", "bases", _changed(bases, 0, 1), different)
+    say("a base of the modulus", "texts", "bases", _changed(bases, 63, 2**31 - 1), different)
+    say("a base beyond doubles", "texts", "bases", _changed(bases, 63, 2**53 + 1), different)
+    alphabet = 'alphabet = "abehort -é"'
+    words = {
+        "a letter twice": ({alphabet: 'alphabet = "abehorta -é"'}, "alphabet must be different printable characters"),
+        "a letter of no width": ({alphabet: 'alphabet = "abehort\u200b -é"'}, "different printable characters"),
+        "a tab": ({alphabet: 'alphabet = "abehort\\t -é"'}, "alphabet must be different printable characters"),
+        "a capital": ({alphabet: 'alphabet = "abehorT -é"'}, "normalization changes 'T', so no text has it"),
+        "a composed letter": ({alphabet: 'alphabet = "abehort -\u212b"'}, "so no text has it"),
+        "another letter": ({alphabet: 'alphabet = "abehortz -é"'}, "as the attribute has it"),
+        "no letters of other": ({alphabet: 'alphabet = "abehxrt -é"'}, "that allow the text 'other'"),
+        "longer texts": ({"max_bytes = 8": "max_bytes = 9"}, "as the attribute has it"),
+        "too long texts": ({"max_bytes = 8": "max_bytes = 25"}, WHOLE),
+        "texts of nothing": ({"max_bytes = 8": "max_bytes = 0"}, WHOLE),
+        "no length": ({"max_bytes = 8\n": ""}, "max_bytes is missing"),
+        "another normalization": ({'    "blanks",\n': '    "spaces",\n'}, "must be one of"),
+        "an answer that is none": ({'missing = "category"': 'missing = "none"'}, "missing must be one of"),
+        "two columns": ({alphabet: f'{alphabet}\nof = [\n    "a",\n    "b",\n]'}, "unknown key"),
+        "ranges": ({alphabet: f"{alphabet}\nbins = [\n    1,\n]"}, "unknown key"),
+        "a mechanism of categories": ({'"text_hashing"\n': '"local_hashing"\n'}, "mechanism must be one of"),
+    }
+    mean = 'estimator = "texts"\nfunctionals = [\n    "mean",\n]'
+    words["functionals"] = ({'estimator = "texts"\nfunctionals = []': mean}, "functionals are of numbers")
+    rows += [(f"texts: {what}", "texts", *row) for what, row in words.items()]
+    short = _said(schemes["all_texts"], "length", 3) | _said(schemes["all_texts"], "lengths", [3] * 64)
+    rows.append(("all_texts: shorter texts", "all_texts", short, "as the attribute has it"))
     plane, heavy = "plane", own["plane"]["weights_in"]
     for level, what in enumerate(("place", "product", "first", "second")):
         say(f"the {what} too heavy", plane, "weights_in", [w + (at == level) for at, w in enumerate(heavy)], RATIO)
