@@ -36,7 +36,23 @@ def test_the_keys_that_a_scheme_may_have_are_those_that_python_declares() -> Non
 @pytest.mark.parametrize(
     ("of", "each"),
     [
-        (("codes", "pair", "paper", "steps", "points", "bins", "silence", "together", "plane", "options", "boxes"), 9),
+        (
+            (
+                "codes",
+                "pair",
+                "paper",
+                "steps",
+                "points",
+                "bins",
+                "silence",
+                "together",
+                "plane",
+                "options",
+                "boxes",
+                "texts",
+            ),
+            9,
+        ),
         (("labels",), 2),
         pytest.param((), 1, marks=pytest.mark.nightly("every case")),
     ],
@@ -126,6 +142,8 @@ PAIRABLE = {
     "named": 'type = "categorical"\ncategories = ["a", "b", "c"]\nmechanism = "randomized_response"',
     "subset": 'type = "categorical"\ncategories = ["a", "b", "c"]\nmechanism = "subset_selection"',
     "hashed": 'type = "categorical"\nbins = [1, 2]\nmechanism = "local_hashing"',
+    "set": 'type = "set"\ncategories = ["a", "b", "c"]',
+    "text": 'type = "text"\nmax_bytes = 8\nalphabet = "ab"',
     "symbols": 'type = "categorical"\ncategories = ["a", "b", "c"]\nmechanism = "hadamard_response"',
 }
 LABELS = "".join(f'[labels.l{i}]\ncategories = ["a", "b"]\n' for i in range(12))  # 4096 combinations

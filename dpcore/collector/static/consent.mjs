@@ -5,20 +5,17 @@
  */
 
 import { categoryOf, inWords, make, titleOf } from "./elements.mjs";
-import { Client, INSTANTS, InvalidRecord, dateIn, isDate, fetchBundle, writeReport } from "./ldpflow.mjs";
+import { Client, InvalidRecord, cellOf, isDate, fetchBundle, writeReport } from "./ldpflow.mjs";
 import { chance, hasOdds, showOdds } from "./odds.mjs";
+import { MOST_RADIOS, bounds, isChecked, isInstant, isSet, isText, wanted } from "./question_words.mjs";
 import { described, listed, number } from "./report_words.mjs";
 
 const place = document.querySelector('meta[name="ldpflow"]').dataset;
 const at = (id) => document.getElementById(id);
 const wording = JSON.parse(at("wording").textContent);
-const isSet = ({ atMost }) => atMost !== undefined;
-const isInstant = ({ unit }) => unit === INSTANTS;
 const unitOf = (attribute) => (isDate(attribute) ? "" : attribute.unit);
-const shown = (attribute, x) => (isDate(attribute) ? dateIn(x, attribute.unit) : number(x, 6));
 const asked = (one) => wording.questions?.[one.key ? one.column : one.name] ?? titleOf(one);
 const idOf = ({ key, name }) => key ?? name; // of a question: an attribute, or a column of a joint attribute
-const MOST_RADIOS = 8;
 
 let scheme;
 let known = 0; // sent reports that the page has shown to the respondent
@@ -183,10 +180,11 @@ function question(attribute) {
       : bounds(attribute),
   });
   if (attribute.type !== "label" && !attribute.key) gives.append(...oddsOf(attribute));
-  const wrong = make("p", { className: "wrong", id: `${name}-wrong`, attributes: isSet(attribute) ? { "aria-live": "polite" } : {} });
+  const wrong = make("p", { className: "wrong", id: `${name}-wrong`, attributes: isChecked(attribute) ? { "aria-live": "polite" } : {} });
   const open = attribute.type === "label" ? "open" : "";
   const described = { "aria-describedby": `${name}-gives ${name}-wrong` };
-  if (isSet(attribute) || (!attribute.isNumber && attribute.categories.length <= MOST_RADIOS)) {
+  const isWritten = attribute.isNumber || isText(attribute);
+  if (isSet(attribute) || (!isWritten && attribute.categories.length <= MOST_RADIOS)) {
     const type = isSet(attribute) ? "checkbox" : "radio";
     const choices = attribute.categories.map((label) => make("label", {},
       make("input", { type, name, value: label }), make("span", { textContent: nameOf(attribute, label) })));
@@ -194,8 +192,8 @@ function question(attribute) {
       make("legend", { textContent: asked(attribute) }), gives, make("div", { className: "choices" }, ...choices), wrong);
   }
   const id = `${name}-input`;
-  const input = attribute.isNumber
-    ? make("input", { id, name, attributes: described, ...(isDate(attribute) ? { type: isInstant(attribute) ? "datetime-local" : "date" } : { type: "text", inputMode: "decimal" }) })
+  const input = isWritten
+    ? make("input", { id, name, attributes: described, ...inputOf(attribute) })
     : make("select", { id, name, attributes: described }, make("option", { value: "", textContent: "Choose" }),
       ...attribute.categories.map((label) => make("option", { value: label, textContent: nameOf(attribute, label) })));
   const label = make("label", { htmlFor: id, textContent: asked(attribute) });
@@ -203,31 +201,12 @@ function question(attribute) {
   return make("div", { className: `field ${open}`, id: name }, label, gives, make("div", { className: "amount" }, input, unit), wrong);
 }
 
+/** The field of a written answer.  No spelling is checked, because some browsers send texts away for that. */
+const inputOf = (attribute) => (isDate(attribute) ? { type: isInstant(attribute) ? "datetime-local" : "date" }
+  : { type: "text", inputMode: isText(attribute) ? "text" : "decimal", spellcheck: false });
+
 const nameOf = ({ missing, titles }, label) => titles?.get(label)
   ?? (missing === "category" && label === "missing" ? "I would rather not say" : label);
-
-/** The ranges of a number in words, abbreviated if there are many; an edge belongs to the upper range. */
-function ranges({ bins }) {
-  const edges = bins.map((edge) => number(edge, 6));
-  const words = [`below ${edges[0]}`, ...edges.slice(1).map((edge, i) => `${edges[i]} to below ${edge}`), `${edges.at(-1)} and above`];
-  return (words.length > MOST_RADIOS ? [words[0], words[1], "…", words.at(-1)] : words).join("; ");
-}
-
-const noun = (attribute) => (isInstant(attribute) ? "time" : isDate(attribute) ? "date" : "number");
-
-/** How many options may be chosen; "" if all. */
-const limit = ({ atMost, categories }) => (atMost < categories.length ? `at most ${atMost}` : "");
-
-function bounds(attribute) {
-  if (isSet(attribute)) return `Choose all that apply${limit(attribute) && `, ${limit(attribute)}`}, or none. `;
-  if (!attribute.isNumber) return "";
-  const mayStay = attribute.missing === "category" ? "Leave it empty if you would rather not say. " : "";
-  if (attribute.bins) return `Your number counts as one of ${attribute.bins.length + 1} ranges: ${ranges(attribute)}. ${mayStay}`;
-  const range = `${shown(attribute, attribute.lower)} to ${shown(attribute, attribute.upper)}`;
-  const outside = attribute.outside === "clip" ? `Anything outside ${range} counts as the nearer end. ` : `A ${noun(attribute)} from ${range}. `;
-  const nearest = attribute.points ? `Your ${noun(attribute)} counts as the nearest of ${attribute.points.length} values. ` : "";
-  return outside + nearest + mayStay;
-}
 
 /** The answers as a record: column -> the chosen or written text, '' if empty; the list of chosen options of a set. */
 function answers() {
@@ -246,16 +225,21 @@ function complain(error) {
   if (!(error instanceof InvalidRecord)) throw error;
   const { column } = [...scheme.reported.values()].flatMap((each) => each.sides ?? [each]).find(({ name }) => name === error.attribute);
   const [id, attribute] = [...questions()].find(([, one]) => one.column === column);
-  const isEmpty = answers()[column] === "";
-  const expected = attribute.isNumber
-    ? `Please write a ${noun(attribute)}${attribute.outside === "refuse" ? ` from ${shown(attribute, attribute.lower)} to ${shown(attribute, attribute.upper)}` : ""}, such as ${example(attribute)}.`
-    : isSet(attribute) ? `Please choose ${limit(attribute)}.` : "Please choose one.";
-  mark(id, isEmpty ? `This question is not answered yet. ${expected}` : expected);
+  mark(id, `${answers()[column] === "" ? "This question is not answered yet. " : ""}${wanted(attribute)}`);
   at(id).querySelector("input, select").focus();
 }
 
-const example = (attribute) => (isDate(attribute) ? dateIn((attribute.lower + attribute.upper) / 2, attribute.unit)
-  : number(attribute.bins?.[0] ?? Number(((attribute.lower + attribute.upper) / 5).toPrecision(2)), 6));
+/** Mark an answer that is wrong while it is given. */
+function judge({ target: { name } }) {
+  const attribute = questions().get(name);
+  const answer = answers()[attribute.column];
+  try {
+    if (isChecked(attribute) && answer !== "") cellOf(attribute, { [attribute.column]: answer });
+    mark(name, "");
+  } catch {
+    mark(name, wanted(attribute));
+  }
+}
 
 function mark(name, text) {
   at(`${name}-wrong`).textContent = text;
@@ -373,11 +357,7 @@ try {
     make("p", { className: "small", textContent: "The report is made here and shown to you. Nothing is sent yet." }));
   showOdds(({ name }) => asked(scheme.attributes.get(name)));
   at("form").addEventListener("submit", prepare);
-  at("form").addEventListener("input", ({ target: { name } }) => {
-    const attribute = questions().get(name);
-    const isTooMany = isSet(attribute) && new FormData(at("form")).getAll(name).length > attribute.atMost;
-    mark(name, isTooMany ? `Please choose ${limit(attribute)}.` : "");
-  });
+  at("form").addEventListener("input", judge);
   at("send").addEventListener("click", send);
   at("back").addEventListener("click", back);
   showSentBefore();

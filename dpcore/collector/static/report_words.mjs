@@ -24,13 +24,15 @@ export function described(attribute, { level, values }) {
   const categories = attribute.categories.map((label) => categoryOf(attribute, label));
   const scale = mechanism.levels > 1 ? `Scale ${level + 1} of ${mechanism.levels}, ` : "";
   const [low, high] = mechanism.ranges(level)[0];
+  const hashed = `Bin ${values[2]} of the hash ${values[0]} x + ${values[1]}`;
   switch (attribute.mechanismName) {
     case "randomized_response": return `“${categories[values[0]]}”`;
     case "unary_encoding": return `Marks ${listed(categories.filter((_, i) => Math.floor(values[i >> 5] / 2 ** (i % 32)) % 2 === 1))}`;
     case "subset_selection": return `One of ${listed(values.map((value) => categories[value]))}, or none of them`;
     case "set_selection": return `Perhaps ${values.length > 1 ? "one or more of " : ""}${chosenOf(categories, values)}`;
     case "hadamard_response": return `Symbol ${values[0]} of ${high}`;
-    case "local_hashing": return `Bin ${values[2]} of the hash ${values[0]} x + ${values[1]}`;
+    case "local_hashing": return hashed;
+    case "text_hashing": return `${hashed}, where x is a hash of the text${mechanism.lengths[level] < attribute.maxBytes ? `’s first ${mechanism.lengths[level]} bytes` : ""}`;
     case "crossed_wave": return `${["Of the place", "Of the product", "Of the first", "Of the second"][level]}, cell ${values[0] + 1} of ${high + 1}`;
     case "wavelet_laplace": return `${scale}${values.length} numbers with noise: ${values.slice(0, 2).map((v) => number(v).replace("-", "−")).join("; ")}${values.length > 2 ? "; …" : ""}`;
     default: return `${scale}cell ${values[0] + 1 - low} of ${high - low + 1}`.replace(/^./, (letter) => letter.toUpperCase());

@@ -8,13 +8,17 @@ const FORBIDDEN = /[\0\p{Surrogate}]/u; // NUL, and halves of surrogate pairs
 
 /** The domain of texts in the entries of an attribute's table; throws SchemeError. */
 export function textsIn(entries) {
-  const [alphabet, maxBytes, normalize, outside, missing] = ["alphabet", "max_bytes", "normalize", "outside", "missing"].map((key) => entries.get(key));
-  if (entries.get("functionals")?.length) throw new SchemeError("functionals are of numbers, and texts have none");
-  const [characters, bytes] = [new Set(alphabet), alphabet ? new Set(utf8(alphabet)) : Array.from({ length: 255 }, (_, i) => i + 1)];
+  const keys = ["alphabet", "max_bytes", "normalize", "outside", "missing", "functionals"];
+  const [alphabet, maxBytes, normalize, outside, missing, functionals] = keys.map((key) => entries.get(key));
+  if (functionals?.length) throw new SchemeError("functionals are of numbers, and texts have none");
+  const characters = new Set(alphabet);
   if (characters.size < [...alphabet].length || ![...characters].every(isPrintable)) {
     throw new SchemeError("alphabet must be different printable characters");
   }
-  const domain = { isNumber: false, unit: "", categories: [], outside, missing, alphabet, maxBytes, normalize, characters, bytes: [...bytes].sort((a, b) => a - b) };
+  const used = alphabet ? new Set(utf8(alphabet)) : Array(256).keys();
+  const bytes = [...used].filter(Boolean).sort((a, b) => a - b); // the first of them is symbol 1
+  const texts = { alphabet, maxBytes, normalize, characters, bytes };
+  const domain = { isNumber: false, unit: "", categories: [], outside, missing, ...texts };
   const changed = [...characters].find((character) => character !== " " && normalized(domain, character) !== character);
   if (changed !== undefined) throw new SchemeError(`alphabet: normalization changes '${changed}', so no text has it`);
   if (outside === "other" && (normalized(domain, "other") !== "other" || faultOf(domain, "other"))) {

@@ -20,10 +20,12 @@ export function textHashing(client) {
     throw new SchemeError(`bases must be ${ROWS} different integers 2..${PRIME - 1}`);
   }
   const oracle = localHashing(new Map([...client, ["categories", buckets]]));
-  const bucketOf = (text, row) => {
-    const hash = text.slice(0, lengths[row]).reduce((sum, symbol) => ((sum + BigInt(symbol + 1)) * BigInt(bases[row])) % BigInt(PRIME), 0n);
-    return Number((hash * BigInt(buckets)) / BigInt(PRIME)); // of sixty-two bits and more
-  };
+  /** The bucket of a text in a row, by Horner's rule; products have up to 62 bits. */
+  function bucketOf(text, row) {
+    const [base, prime] = [BigInt(bases[row]), BigInt(PRIME)];
+    const hash = text.slice(0, lengths[row]).reduce((sum, symbol) => ((sum + BigInt(symbol + 1)) * base) % prime, 0n);
+    return Number((hash * BigInt(buckets)) / prime);
+  }
   return {
     ...oracle,
     levels: ROWS,
