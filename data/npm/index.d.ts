@@ -30,7 +30,7 @@ export interface Report {
 /** An attribute or a label, as a form needs it. */
 export interface Attribute {
   readonly name: string;
-  readonly type: "numeric" | "categorical" | "set" | "label";
+  readonly type: "numeric" | "categorical" | "set" | "text" | "label";
   readonly column: string;
   /** What readers are shown; empty for the name. */
   readonly title: string;
@@ -39,6 +39,10 @@ export interface Attribute {
   readonly titles?: ReadonlyMap<string, string>;
   /** How many options one respondent may choose; of a set. */
   readonly atMost?: number;
+  /** The most bytes of a text in UTF-8; of a text. */
+  readonly maxBytes?: number;
+  /** The characters of texts, empty for all; of a text. */
+  readonly alphabet?: string;
   readonly missing?: string;
   readonly outside?: string;
   readonly unit?: string;
@@ -87,8 +91,8 @@ export function tokenOf(secret: Uint8Array, digest: string): Promise<string>;
 /** The attributes that a token's client answers, and the level of each. */
 export function publicLevels(scheme: Scheme, token: string): Promise<Map<string, number>>;
 
-/** The input cell of a value in a record; throws InvalidRecord. */
-export function cellOf(attribute: Attribute, record: SurveyRecord): number;
+/** The input cell of a value in a record, of a text its symbols; throws InvalidRecord. */
+export function cellOf(attribute: Attribute, record: SurveyRecord): number | readonly number[];
 
 /** The device's own randomness, which every real client uses. */
 export function secure(): Source;

@@ -21,7 +21,14 @@ def test_every_page_of_the_reference_is_made_or_run(root: Path) -> None:
     there = {path.relative_to(root).as_posix() for path in (root / "data/guide/reference").glob("*.md")}
     written = {
         f"data/guide/reference/{name}.md"
-        for name in ("README", "client_specification", "questions", "questions_of_pairs", "questions_of_rounds")
+        for name in (
+            "README",
+            "client_specification",
+            "client_specification_texts",
+            "questions",
+            "questions_of_pairs",
+            "questions_of_rounds",
+        )
     }
     assert there - set(made()) == written
     everywhere = (path for folder in ("data", "dpcore", "flows", "tests") for path in (root / folder).rglob("*.md"))

@@ -16,16 +16,18 @@ import pytest
 
 from dpcore.conformance import Case, all_cases, difference
 
-PAGE = (Path(__file__).parents[2] / "data/guide/reference/client_specification.md").read_text("utf-8")
-MECHANISMS = ("randomized_response", "unary_encoding", "dyadic_wave")
+FOLDER = Path(__file__).parents[2] / "data/guide/reference"
+PAGE = (FOLDER / "client_specification.md").read_text("utf-8")
+TEXTS = (FOLDER / "client_specification_texts.md").read_text("utf-8")
+MECHANISMS = ("randomized_response", "unary_encoding", "dyadic_wave", "text_hashing")
 KINDS = [*sorted({re.sub(r"-\d+$", "", case.name) for case in all_cases(set(MECHANISMS))})]
 
 
 @pytest.fixture(scope="module")
 def page() -> SimpleNamespace:
-    """The names that the page's blocks of Python define."""
+    """The names that the blocks of Python of both pages define."""
     names: dict[str, Any] = {}
-    for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
+    for block in re.findall(r"^```python\n(.*?)^```$", PAGE + TEXTS, re.MULTILINE | re.DOTALL):
         exec(compile(block, "client_specification.md", "exec"), names)
     return SimpleNamespace(**names)
 
@@ -44,12 +46,14 @@ def unit_of(scheme: Mapping[str, Any], words: Iterator[int], page: SimpleNamespa
     return units[page.below(words, len(units))]
 
 
-def cell_of(name: str, table: Mapping[str, Any], record: Mapping[str, Any], page: SimpleNamespace) -> int:
+def cell_of(name: str, table: Mapping[str, Any], record: Mapping[str, Any], page: SimpleNamespace) -> Any:
     """The cell of values that the cases have; LookupError of others."""
     column = table.get("column", name)
     value, codes = record[column if column in record else name], table.get("codes", {})
     if isinstance(value, list):
         raise LookupError
+    if table.get("type") == "text":
+        return text_cell(value, table, page)
     if table.get("type") == "numeric":
         client = table["client"]
         inputs = client["cells"] * max(1, *(client.get("harmonics") or [2 ** len(client["widths"]) // 2]))
@@ -76,6 +80,22 @@ def cell_of(name: str, table: Mapping[str, Any], record: Mapping[str, Any], page
     raise LookupError
 
 
+def text_cell(value: Any, table: Mapping[str, Any], page: SimpleNamespace) -> list[int]:
+    whole = isinstance(value, (int, float)) and value == int(value)
+    text = str(value).lower() if isinstance(value, bool) else str(int(value)) if whole else value
+    text = page.normalized(text, table["normalize"]) if isinstance(text, str) else "" if text is None else "\0"
+    if not text or (table["missing"] == "category" and text == "missing"):
+        if table["missing"] == "refuse":
+            raise LookupError
+        return page.symbols("", table["alphabet"], table["max_bytes"])
+    others = set(text) - set(table["alphabet"] or text) | set(text) & {"\0"}
+    if others or len(text.encode()) > table["max_bytes"]:
+        if table["outside"] == "refuse":
+            raise LookupError
+        text = "other"
+    return page.symbols(text, table["alphabet"], table["max_bytes"])
+
+
 def is_kept(epsilon: str, ratio: float) -> bool:
     parts = [(part.startswith("ln "), float(Fraction(part.removeprefix("ln ")))) for part in epsilon.split(" + ")]
     total = sum(math.log(number) if is_log else number for is_log, number in parts)
@@ -87,7 +107,10 @@ def is_accepted(scheme: Mapping[str, Any]) -> bool:
         return False
     for table in scheme["attributes"].values():
         client = table["client"]
-        if table["mechanism"] == "randomized_response":
+        if table["mechanism"] == "text_hashing":
+            ratios = [client["weight_in"] / client["weight_out"]]
+            total = client["weight_in"] + (client["bins"] - 1) * client["weight_out"]
+        elif table["mechanism"] == "randomized_response":
             ratios = [client["weight_in"] / client["weight_out"]]
             total = client["weight_in"] + (client["categories"] - 1) * client["weight_out"]
         elif table["mechanism"] == "unary_encoding":
@@ -129,16 +152,22 @@ def answer(case: Mapping[str, Any], page: SimpleNamespace) -> str:
     for name in unit_of(scheme, page.public(token, digest, "") if token else words, page):
         table = scheme["attributes"][name]
         client, levels = table["client"], table["client"].get("level_law", [1 << 16])
-        level = page.level(page.public(token, digest, name) if token else words, levels)
+        source, rows = page.public(token, digest, name) if token else words, client.get("lengths", [0])
+        level = page.below(source, len(rows)) if len(rows) > 1 else page.level(source, levels)
         draw = getattr(page, table["mechanism"])
-        values = draw(words, cells[name], client, *([level] if len(levels) > 1 else []))
+        values = draw(words, cells[name], client, *([level] if len(levels) + len(rows) > 2 else []))
         highest = [2**32 - 1] * (len(values) - 1) + [client.get("categories", 256) - 1]
         if table["mechanism"] == "unary_encoding":
             highest[-1] = 2 ** (client["categories"] - 32 * (len(values) - 1)) - 1
         elif table["mechanism"] == "dyadic_wave":
             harmonics = client.get("harmonics") or [0, *(1 for _ in levels[1:])]
             highest = [client["cells"] - 1 + (harmonics[level] == 0) * (client["widths"][level] - 1)]
-        answers[name] = bytes([level] * (len(levels) > 1)) + packed(values, highest)
+        elif table["mechanism"] == "text_hashing":
+            values, highest = (
+                [values[0] - 1, *values[1:]],
+                [client["prime"] - 2, client["prime"] - 1, client["bins"] - 1],
+            )
+        answers[name] = bytes([level] * (len(levels) + len(rows) > 2)) + packed(values, highest)
     for name, table in labels.items():
         answers[name] = packed([cells[name]], [len(table["categories"]) - 1])
     report |= {"round": case["round"], "answers": {name: page.base64url(data) for name, data in answers.items()}}

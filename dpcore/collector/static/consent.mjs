@@ -7,8 +7,7 @@
 import { categoryOf, inWords, make, titleOf } from "./elements.mjs";
 import { Client, InvalidRecord, cellOf, isDate, fetchBundle, writeReport } from "./ldpflow.mjs";
 import { chance, hasOdds, showOdds } from "./odds.mjs";
-import { MOST_RADIOS, bounds, isChecked, isInstant, isSet, isText, wanted } from "./question_words.mjs";
-import { described, listed, number } from "./report_words.mjs";
+import { MOST_RADIOS, bounds, described, isChecked, isInstant, isSet, isText, listed, number, wanted } from "./words.mjs";
 
 const place = document.querySelector('meta[name="ldpflow"]').dataset;
 const at = (id) => document.getElementById(id);
