@@ -75,9 +75,9 @@ TEXTS = (
     ),
     *("missing", "Missing", " missing ", "other", "OTHER", "null", "NA", "none", "nan", "true", "7", "07", "7.0", " 7"),
     *(
-        "caf\u00e9",
-        "cafe\u0301",
-        "CAFE\u0301",
+        "no\u00ebl",
+        "noe\u0308l",
+        "NOE\u0308L",
         "e\u0301",
         "\u0301",
         "a\u0301\u0323",
@@ -141,7 +141,7 @@ VALUES: tuple[Any, ...] = (
     *([], ["aspirin"], [["a"]], {}, {"a": 1}, [None], *TEXTS),
 )
 SPECIAL = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan"), "2^53": 2.0**53, "-2^60": -(2.0**60)}
-LONG = (2**53, 2**53 + 1, 10**23, 10**24, -(10**22))  # whole numbers of any length: BigInt in a browser
+LONG = (2**53, 2**53 + 1, 10**23, 10**24, -(10**22), 10**4000)  # whole numbers of any length: BigInt in a browser
 PARTS = (
     *(
         "a",

@@ -86,8 +86,10 @@ class TextDomain:
             return ABSENT
         if isinstance(value, (bool, np.bool_)):
             value = str(value).lower()
+        elif isinstance(value, int) and abs(value) >= 10**MOST_SYMBOLS:  # of more digits than Python writes, perhaps
+            return TOO_LONG
         elif isinstance(value, (int, np.integer)) or (
-            isinstance(value, (float, np.floating)) and is_known_whole(value)
+            isinstance(value, (float, np.floating)) and is_known_whole(float(value))
         ):
             value = str(int(value))
         if not isinstance(value, str):
