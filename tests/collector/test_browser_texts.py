@@ -75,9 +75,9 @@ TEXTS = (
     ),
     *("missing", "Missing", " missing ", "other", "OTHER", "null", "NA", "none", "nan", "true", "7", "07", "7.0", " 7"),
     *(
-        "no\u00ebl",
-        "noe\u0308l",
-        "NOE\u0308L",
+        "z\u00fcrich",
+        "zu\u0308rich",
+        "ZU\u0308RICH",
         "e\u0301",
         "\u0301",
         "a\u0301\u0323",
