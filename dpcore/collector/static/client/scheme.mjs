@@ -92,7 +92,8 @@ function checkPairs(pairs, attributes, cells) {
       throw new SchemeError("pairs must list two different attributes each");
     }
     const other = pair.map((name) => attributes.get(name)).find(({ type }) => ["set", "text"].includes(type));
-    if (other) throw new SchemeError(`the pair ${pair.join(", ")}: ${other.name} is a ${other.type}, which cannot be part of a pair`);
+    const kind = other?.type === "set" ? "a set of options" : "a text";
+    if (other) throw new SchemeError(`the pair ${pair.join(", ")}: ${other.name} is ${kind}, which cannot be part of a pair`);
     const mechanisms = pair.map((name) => attributes.get(name).mechanism);
     const entries = mechanisms[0].statistics * mechanisms[1].statistics;
     if (entries > MOST_ENTRIES || entries * cells > MOST_LABELLED) {
