@@ -161,8 +161,7 @@ def test_no_error_of_a_record_shows_a_value_and_nothing_is_drawn(subtests: pytes
             scheme = Scheme.from_toml(text)
             record: dict[str, Any] = {label.column: label.categories[0] for label in scheme.labels.values()}
             for attribute in scheme.attributes.values():
-                cell = attribute.cells[0]
-                record |= values_of(attribute, int(cell)) if attribute.texts is None else {attribute.column: "0"}
+                record |= values_of(attribute, attribute.cells[0].item())
             source = Counting()
             client, refused = dp.Client(scheme, source), 0
             assert refusal_of(client, record) is None

@@ -14,8 +14,7 @@ import pytest
 import dpcore as dp
 from dpcore import wire
 from dpcore.collector.browser_client import ENTRY, joined
-from dpcore.conformance.cases import KEY
-from dpcore.conformance.known_words import Recorded
+from dpcore.conformance.cases import KEY, Recorded
 from dpcore.errors import InvalidRecord
 from dpcore.protocol import tokens
 from dpcore.protocol.scheme import Scheme

@@ -76,7 +76,6 @@ def test_texts_without_an_alphabet_are_bytes() -> None:
         ("a\0", r"has a text with other characters"),
         ("\ud800", r"has a text with other characters"),
         (1.5, r"has a text with other characters"),
-        (["a"], r"has a text with other characters"),
     ],
 )
 def test_other_texts_are_refused_without_being_shown_or_become_other(value: Any, problem: str) -> None:
@@ -84,6 +83,14 @@ def test_other_texts_are_refused_without_being_shown_or_become_other(value: Any,
         _read(WORDS, ["tea", value])
     assert str(value) not in str(refusal.value)
     assert _read(WORDS + 'outside = "other"\n', ["tea", value]) == ["tea", "other"]
+
+
+def test_lists_are_refused_and_never_become_other() -> None:
+    for value in (["a"], {"a": 1}):
+        with pytest.raises(InvalidRecord, match=r"column 'word' must hold texts or numbers"):
+            _read(WORDS + 'outside = "other"\n', ["tea", value])
+    for value in (float("inf"), 2.0**53, 10**5000):
+        assert _read(WORDS + 'outside = "other"\n', ["tea", value]) == ["tea", "other"]
 
 
 def test_a_missing_text_is_refused_or_counted() -> None:

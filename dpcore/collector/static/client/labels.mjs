@@ -6,6 +6,7 @@ import { SchemeError } from "./errors.mjs";
 import { TABLES } from "./keys.mjs";
 
 const MOST_CELLS = 4096; // combinations of all labels' categories
+const MOST_CELLS_OF_TEXTS = 31; // and of a scheme with texts
 const WEIGHTED = "weighted"; // the name of weighted estimates
 const LABEL_NAME = /^[a-z][a-z0-9_]{0,62}$/;
 
@@ -37,4 +38,7 @@ export function checkLabels(labels, attributes) {
   if (labels.has(WEIGHTED) || attributes.has(WEIGHTED)) throw new SchemeError(`${WEIGHTED} is the name of weighted estimates`);
   const cells = [...labels.values()].reduce((product, { mechanism }) => product * mechanism.inputs, 1);
   if (cells > MOST_CELLS) throw new SchemeError(`labels must have at most ${MOST_CELLS} combinations of categories, got ${cells}`);
+  if (cells > MOST_CELLS_OF_TEXTS && [...attributes.values()].some(({ type }) => type === "text")) {
+    throw new SchemeError(`texts are counted for at most ${MOST_CELLS_OF_TEXTS} combinations of labels, and there are ${cells}`);
+  }
 }
