@@ -473,7 +473,7 @@ def refused(schemes: dict[str, Scheme]) -> list[Row]:
     labels = "".join(f'[labels.l{place}]\ncategories = ["a", "b"]\n' for place in range(5))
     labelled = {"[attributes.x]\n": f"{labels}[attributes.x]\n"}
     rows.append(
-        ("all_texts: labels of 32 combinations", "all_texts", many, "texts are counted for at most 31 combinations")
+        ("all_texts: labels of 32 combinations", "all_texts", labelled, "texts are counted for at most 31 combinations")
     )
     short = _said(schemes["all_texts"], "length", 3) | _said(schemes["all_texts"], "lengths", [3] * 64)
     rows.append(("all_texts: shorter texts", "all_texts", short, "as the attribute has it"))
