@@ -52,8 +52,9 @@ def render(file: Path, run_id: str) -> str:
         lines.append(
             "DRY RUN: real records under a known seed are not private; do not share the results, and delete the run's folder"
         )
-    few = [check["detail"] for check in content["checks"] if check["name"] == "clients" and not check["passed"]]
-    lines += [f"CHECK clients: {detail}" for detail in few]
+    failed = [check for check in content["checks"] if not check["passed"]]
+    shown = [check for check in failed if check["name"] == "clients" or check["name"].startswith("estimable")]
+    lines += [f"CHECK {check['name']}: {check['detail']}" for check in shown]
     if row["trial"]:
         lines.append(f"TRIAL: round {row['round']} is separate from the rounds of the day and not compared with them")
     return "\n".join(

@@ -256,19 +256,22 @@ def _show_pair(plan: PairPlan) -> None:
 
 def _show_plan(plan: Plan) -> None:
     """Print the plan, the alternative mechanisms, and published epsilons of other projects."""
+    from dpcore.rounds.planning.aims import VISIBLE
     from dpcore.rounds.planning.published_epsilons import PUBLISHED
 
     def number(error: float | None) -> str:
         return "refused" if error is None else f"{error:,.4g} {plan.unit}".strip()
 
+    size = "error" if plan.aim.quantity != VISIBLE else "share"
     rows = {"clients": f"{plan.clients:,}", "epsilon": plan.epsilon.text, "error": number(plan.error)}
     title = f"{plan.aim.attribute}: {plan.aim.quantity}"
     table = new_table(title, "", "", "")
     table.min_width = len(title)  # keeps the title on one line
     for name, value in rows.items():
-        table.add_row(name, value, {plan.missing: "found"}.get(name, "as requested" if name == "error" else "given"))
+        origin = {plan.missing: "found"}.get(name, "as requested" if name == "error" else "given")
+        table.add_row({"error": size}.get(name, name), value, origin)
     show(table)
-    choices = new_table("mechanisms for this number of clients and epsilon", "mechanism", "error", "ratio to best", "")
+    choices = new_table("mechanisms for this number of clients and epsilon", "mechanism", size, "ratio to best", "")
     for choice in plan.choices:
         ratio = "" if choice.error is None or plan.best.error is None else f"{choice.error / plan.best.error:.2f}"
         choices.add_row(

@@ -123,7 +123,11 @@ def _categories(where: str, attribute: Attribute, shares: Any) -> CategoricalLaw
     where, names, is_set = f"{where}.shares", answers_of(attribute), attribute.at_most is not None
     if attribute.texts is not None and isinstance(shares, Mapping):
         names = list(shares)
-        attribute.encode(names)  # raises for a text that is not possible
+        for name, code in zip(names, attribute.texts.cells(names)[1].tolist(), strict=True):
+            if code:
+                raise SchemeError(
+                    f"{where}: no text of {attribute.name} can be {name!r}; see its alphabet and max_bytes"
+                )
     if isinstance(shares, list) and len(shares) == len(names):
         shares = dict(zip(names, shares, strict=True))
     if not isinstance(shares, Mapping) or not set(shares) <= set(names):

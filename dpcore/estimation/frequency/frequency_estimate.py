@@ -105,7 +105,7 @@ class FrequencyEstimate(OfGroup):
 
     def __repr__(self) -> str:
         return (
-            f"<FrequencyEstimate of {self.attribute} by {self.estimator}: {len(self.categories)} categories, "
+            f"<{type(self).__name__} of {self.attribute} by {self.estimator}: {len(self.categories)} categories, "
             f"{self.n} reports>"
         )
 

@@ -103,19 +103,23 @@ class TextHashing(Mechanism):
     def design(cls, budget: Budget, *, symbols: int, length: int, buckets: int = BUCKETS) -> Self:
         """Return the mechanism that keeps `budget`; raises SchemeError for an alphabet or a length out of range.
 
-        The first stage has the longest prefixes that are at most CANDIDATES.  Each further stage adds the most
-        symbols with which BEAM prefixes have at most CANDIDATES extensions.  Rows are in proportion to added symbols.
+        The first stage has the longest prefixes that are at most CANDIDATES.  Further stages are as few as possible with at
+        most CANDIDATES extensions of BEAM prefixes, and add nearly equal numbers of symbols.  Rows are in proportion to these, and at
+        least _LEAST_ROWS.
         """
         check_whole(1, 255, symbols=symbols)
         check_whole(1, MOST_SYMBOLS, length=length)
         first, step = (max(1, int(log(most) / log(symbols + 1))) for most in (CANDIDATES, CANDIDATES / BEAM))
-        ends = [*range(min(first, length), length, step), length]
+        first = min(first, length)
+        further = -(-(length - first) // step)  # stages, of nearly as many symbols each
+        ends = [first + (length - first) * stage // max(further, 1) for stage in range(further + 1)]
         starts = [round((ROWS - ESTIMATION_ROWS) * end / length) for end in (0, *ends)]
-        rows = np.diff(starts)
-        if rows.min() < _LEAST_ROWS:
+        rows = np.maximum(np.diff(starts), _LEAST_ROWS)
+        rows[0] -= rows.sum() - (ROWS - ESTIMATION_ROWS)
+        if rows[0] < _LEAST_ROWS:
             raise SchemeError(
-                f"texts of {length} symbols out of {symbols} need {len(ends)} stages, and "
-                f"{(ROWS - ESTIMATION_ROWS) // _LEAST_ROWS} are possible; shorten texts or leave out symbols"
+                f"a search for texts of {length} symbols out of {symbols} has {len(ends)} stages, too many for its "
+                f"{ROWS - ESTIMATION_ROWS} rows; shorten texts or leave out symbols"
             )
         lengths = (*np.repeat(ends, rows).tolist(), *[length] * ESTIMATION_ROWS)
         oracle = LocalHashing.design(budget, categories=buckets)

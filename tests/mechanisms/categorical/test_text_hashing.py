@@ -100,7 +100,7 @@ def test_texts_and_parameters_that_do_not_fit_are_refused() -> None:
     for strange in ([[0, 1, 0, 0]], [[11, 0, 0, 0]], [[1, 0, 2, 0]]):
         with pytest.raises(InvalidRecord, match=r"texts must be 4 bytes 0\.\.10"):
             one.privatize(one.cells_of(np.array(strange)), seeded(1))
-    with pytest.raises(SchemeError, match="need 23 stages, and 16 are possible"):
+    with pytest.raises(SchemeError, match="has 23 stages, too many for its 48 rows"):
         mechanism(255, 24)
     stated = dict(one.parameters())
     assert TextHashing.from_parameters(one.budget, stated) == one
