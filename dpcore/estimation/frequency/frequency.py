@@ -13,6 +13,7 @@ from dpcore.errors import NotEstimable, SchemeError, check_one_of
 from dpcore.estimation.consistency import project_cumulative, project_simplex
 from dpcore.estimation.estimator import Estimator
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate, Spread
+from dpcore.estimation.frequency.frequent_texts import text_shares
 from dpcore.estimation.frequency.option_shares import SHARES, option_shares
 from dpcore.estimation.frequency.proportion_intervals import Intervals, NormalIntervals, ScoreIntervals, UnionInterval
 from dpcore.estimation.frequency.text_estimate import TEXTS
@@ -66,8 +67,6 @@ class Frequency(Estimator):
         if isinstance(model, SetSums):
             return option_shares(described, statistics, n, self.confidence)
         if isinstance(model, HashedSums):
-            from dpcore.estimation.frequency.frequent_texts import text_shares  # imports scipy.stats, which is slow
-
             return text_shares(described, statistics, n, self.confidence)
         project = _PROJECTIONS[self.consistency]
         intervals: Intervals

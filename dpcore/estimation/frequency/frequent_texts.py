@@ -17,9 +17,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import betainc, expit
-from scipy.stats import norm
+import scipy
 
 from dpcore.errors import NotEstimable
 from dpcore.estimation import constants
@@ -67,17 +65,17 @@ def frequent_texts(
     texts, odds = _searched(mechanism, frequencies, clients)
     stage = mechanism.estimation
     buckets = np.stack([mechanism.hashed(texts, row) for row in range(stage.first, ROWS)])
-    threshold = float(norm.isf((1 - confidence) / len(texts)))
+    threshold = float(scipy.stats.norm.isf((1 - confidence) / len(texts)))
     shares, null_errors, rest = _regression(mechanism, frequencies, clients, stage, buckets, threshold)
     null_errors *= np.sqrt(np.maximum(_spread(rest, clients[stage.rows], buckets) / null_errors**2, 1.0))
     n, other = int(clients[stage.rows].sum()), float(own.other_mean)
     supports = np.clip(n * other + shares / null_errors * np.sqrt(n * other * (1 - other)), 0.0, n)
-    p_values = np.where(supports > 0, betainc(np.maximum(supports, 1e-9), n - supports + 1, other), 1.0)
-    weights = expit(odds)
+    p_values = np.where(supports > 0, scipy.special.betainc(np.maximum(supports, 1e-9), n - supports + 1, other), 1.0)
+    weights = scipy.special.expit(odds)
     is_reported = _discovered(p_values, weights / weights.mean())
     gain = own.variance(np.clip(shares, 0.0, 1.0), n) - own.variance(0.0, n)
     errors = np.sqrt(null_errors**2 + np.maximum(gain, 0.0))
-    half = float(norm.isf((1 - confidence) / 2 / len(texts))) * errors
+    half = float(scipy.stats.norm.isf((1 - confidence) / 2 / len(texts))) * errors
     order = np.argsort(-shares, kind="stable")
     low, high = (np.clip(end, 0.0, 1.0)[order] for end in (shares - half, shares + half))
     return FrequentTexts(texts[order], shares[order], errors[order], low, high, is_reported[order], int(clients.sum()))
@@ -102,21 +100,23 @@ def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> f
         seen = [share / null * np.sqrt(stage.rows.stop / ROWS) for stage in mechanism.stages]
         retained = 1.0
         for stage, deviations in zip(mechanism.stages[:-1], seen, strict=False):
-            retained *= norm.cdf((deviations - norm.isf(min(BEAM / float(symbols) ** stage.length, 0.5))) / own)
+            retained *= scipy.stats.norm.cdf(
+                (deviations - scipy.stats.norm.isf(min(BEAM / float(symbols) ** stage.length, 0.5))) / own
+            )
         odds = (
             seen[-1] ** 2 / 2
             + seen[-1] * own * points
             - np.log(constants.TEXT_SHARES)
             - mechanism.length * np.log(symbols)
         )
-        posterior = expit(odds)
-        threshold = norm.isf(constants.SIGNIFICANCE * posterior / (posterior + 1))
-        reported = norm.cdf((share / null * np.sqrt(ESTIMATION_ROWS / ROWS) - guard * threshold) / own)
+        posterior = scipy.special.expit(odds)
+        threshold = scipy.stats.norm.isf(constants.SIGNIFICANCE * posterior / (posterior + 1))
+        reported = scipy.stats.norm.cdf((share / null * np.sqrt(ESTIMATION_ROWS / ROWS) - guard * threshold) / own)
         return power - float(retained * (weights @ reported) / weights.sum())
 
     if shortfall(1.0) >= 0:
         return 1.0
-    return float(brentq(shortfall, 0.0, 1.0)) if shortfall(0.0) > 0 else 0.0
+    return float(scipy.optimize.brentq(shortfall, 0.0, 1.0)) if shortfall(0.0) > 0 else 0.0
 
 
 def _searched(mechanism: TextHashing, frequencies: np.ndarray, clients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -128,7 +128,7 @@ def _searched(mechanism: TextHashing, frequencies: np.ndarray, clients: np.ndarr
     for stage in mechanism.stages:
         extensions = Extensions(prefixes, stage.length, mechanism.symbols)
         buckets = extensions.buckets(mechanism, stage)
-        threshold = float(norm.isf(1 / len(extensions)))
+        threshold = float(scipy.stats.norm.isf(1 / len(extensions)))
         shares, errors, _ = _regression(mechanism, frequencies, clients, stage, buckets, threshold)
         prior = -np.logaddexp(0.0, -odds)  # the log probability of each prefix
         total, listed = np.full(len(extensions), -np.inf), []

@@ -28,6 +28,7 @@ from dpcore._random import seeded
 from dpcore.errors import DPCoreError, NotEstimable, SchemeError, check_positive, check_within
 from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
+from dpcore.estimation.frequency.frequent_texts import visible_share
 from dpcore.functionals import Cdf, parse
 from dpcore.mechanisms.calibration import purposes
 from dpcore.mechanisms.categorical.option_sets import is_joint_share
@@ -128,8 +129,6 @@ class Planner:
         name = attribute.mechanism.name
         people = self._people
         if isinstance(attribute.mechanism, TextHashing):
-            from dpcore.estimation.frequency.frequent_texts import visible_share  # imports scipy.stats, which is slow
-
             return Forecast(mechanism=name, error=visible_share(attribute.mechanism, reports))
         if aim.quantity == DENSITY:
             return Forecast(mechanism=name, error=_density_error(scheme, aim.attribute, people, reports))
