@@ -104,8 +104,8 @@ class TextHashing(Mechanism):
         """Return the mechanism that keeps `budget`; raises SchemeError for an alphabet or a length out of range.
 
         The first stage has the longest prefixes that are at most CANDIDATES.  Further stages are as few as possible with at
-        most CANDIDATES extensions of BEAM prefixes, and add nearly equal numbers of symbols.  Rows are in proportion to these, and at
-        least _LEAST_ROWS.
+        most CANDIDATES extensions of BEAM prefixes, and add nearly equal numbers of symbols.  Rows are in proportion to these,
+        and at least _LEAST_ROWS.
         """
         check_whole(1, 255, symbols=symbols)
         check_whole(1, MOST_SYMBOLS, length=length)
