@@ -36,6 +36,7 @@ OTHERS = {
 } | {
     "square_wave": f'{_NUMBER}mechanism = "square_wave"\n',
     "set_selection": 'type = "set"\ncategories = ["cat", "dog", "fish"]\nsize = 2\nepsilon = 1\n',
+    "text_hashing": 'type = "text"\nmax_bytes = 3\nalphabet = "abc"\nepsilon = 1\n',
     "split": f'{_NUMBER}mechanism = "wavelet_laplace"\nallocation = "split"\ndegree = 0\nfinest_level = 2\n',
 }
 # The attributes whose answers show it, and on which path: of a scheme of these alone, on the other path, nothing is drawn.

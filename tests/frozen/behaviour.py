@@ -391,7 +391,8 @@ def _people(scheme: dp.Scheme, n: int = 3000) -> dict[str, np.ndarray]:
             lower, upper = float(attribute.lower), float(attribute.upper)
             people[attribute.column] = lower + (upper - lower) * share
         else:
-            people[attribute.column] = np.array(attribute.categories)[random.integers(0, len(attribute.categories), n)]
+            names = attribute.texts.texts_of(attribute.cells) if attribute.texts is not None else attribute.categories
+            people[attribute.column] = np.array(names)[random.integers(0, len(names), n)]
     return people
 
 
