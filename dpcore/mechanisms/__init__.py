@@ -10,12 +10,10 @@ Modules:
     bases/: functions on an interval, each with an explicit dual
     calibration/: what keeps a promise and at what price: integer tables, exact sensitivities
     categorical/: mechanisms of categorical attributes: frequency oracles
-    choice: the choice of `mechanism = "auto"`
     declaration: the decorator that declares a mechanism's options and estimators
     fisher_information: information that reports carry about a discrete distribution
-    joint/: mechanisms of two attributes in one report, and joint counts
     noise/: exact discrete noise
-    numeric/: mechanisms of numeric attributes: waves and wavelets
+    numeric/: mechanisms of numeric attributes: waves and wavelets, of one number or of two
     observation_model: how statistics depend on the distribution of inputs
     odds: odds ratio and total variation of a mechanism's reports
     registry: every mechanism by its name in schemes
@@ -30,7 +28,7 @@ from dpcore.mechanisms.categorical.local_hashing import LocalHashing
 from dpcore.mechanisms.categorical.randomized_response import RandomizedResponse
 from dpcore.mechanisms.categorical.subset_selection import SubsetSelection
 from dpcore.mechanisms.categorical.unary_encoding import UnaryEncoding
-from dpcore.mechanisms.joint.crossed_wave import CrossedWave
+from dpcore.mechanisms.numeric.crossed_wave import CrossedWave
 from dpcore.mechanisms.numeric.dyadic_wave import DyadicWave
 from dpcore.mechanisms.numeric.square_wave import SquareWave
 from dpcore.mechanisms.reports import Reports

@@ -19,8 +19,7 @@ from dpcore.mechanisms.calibration import level_sampling
 from dpcore.mechanisms.categorical.frequency_oracle import FrequencyOracle
 from dpcore.mechanisms.categorical.set_selection import SetSelection
 from dpcore.mechanisms.categorical.text_hashing import TextHashing
-from dpcore.mechanisms.joint.crossed_wave import CrossedWave
-from dpcore.mechanisms.joint.window import Window
+from dpcore.mechanisms.numeric.crossed_wave import CrossedWave, Window
 from dpcore.mechanisms.numeric.wave import WaveMechanism
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.mechanisms.observation_model import Wave

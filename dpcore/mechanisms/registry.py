@@ -14,7 +14,7 @@ from dpcore.mechanisms.categorical.subset_selection import SubsetSelection
 from dpcore.mechanisms.categorical.text_hashing import TextHashing
 from dpcore.mechanisms.categorical.unary_encoding import UnaryEncoding
 from dpcore.mechanisms.declaration import Declaration
-from dpcore.mechanisms.joint.crossed_wave import CrossedWave
+from dpcore.mechanisms.numeric.crossed_wave import CrossedWave
 from dpcore.mechanisms.numeric.dyadic_wave import DyadicWave
 from dpcore.mechanisms.numeric.square_wave import SquareWave
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace

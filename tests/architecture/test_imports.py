@@ -17,9 +17,7 @@ from tests.helpers.loaded import ROOT, Loaded, loaded
 
 TABLES = "duckdb numpy pandas pyarrow"  # pyarrow loads pandas for the first array
 SCIPY = "scipy.interpolate scipy.linalg scipy.optimize scipy.special"
-READS = (
-    "dpcore.functionals dpcore.mechanisms.choice dpcore.protocol.syntax.mechanism_design"  # a scheme that people wrote
-)
+READS = "dpcore.functionals dpcore.protocol.syntax.mechanism_design"  # a scheme that people wrote
 STUDIES = "dpcore.laboratory dpcore.functionals numpy pandas pyarrow"
 PAGES = "dpcore.results.pages"
 LANDS = f"{PAGES} {SCIPY} {TABLES} dpcore.results.plots matplotlib"

@@ -13,7 +13,7 @@ from dpcore.audit import audit_mechanism
 from dpcore.mechanisms import DyadicWave, LocalHashing, Mechanism, SquareWave, SubsetSelection
 from dpcore.mechanisms.calibration.level_sampling import TOTAL
 from dpcore.mechanisms.categorical.text_hashing import TextHashing
-from dpcore.mechanisms.joint.crossed_wave import CrossedWave
+from dpcore.mechanisms.numeric.crossed_wave import CrossedWave
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.mechanisms.odds import odds_of, total_variation
 from dpcore.mechanisms.registry import BY_TYPE

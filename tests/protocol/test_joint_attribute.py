@@ -16,10 +16,10 @@ from dpcore.audit import audit_scheme, to_markdown
 from dpcore.audit.attacks.averaging import averaging, values_of
 from dpcore.audit.attacks.report_distribution import faithfulness
 from dpcore.errors import InvalidRecord, SchemeError
-from dpcore.mechanisms.choice import choose
 from dpcore.mechanisms.registry import BY_KIND
 from dpcore.protocol.revision import revise
 from dpcore.protocol.simulation import category_law
+from dpcore.protocol.syntax.mechanism_design import choose
 from dpcore.results.tables.round_tables import tables_of, truths
 from tests.helpers.audits import few_by_hand
 from tests.helpers.statistical import law_agrees

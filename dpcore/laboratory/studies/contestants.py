@@ -15,7 +15,7 @@ from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.laboratory.studies import metrics
 from dpcore.laboratory.studies.method import Method, Setting
 from dpcore.laboratory.studies.targets.densities import Target
-from dpcore.mechanisms.calibration.purposes import PURPOSES
+from dpcore.mechanisms.calibration.wave_design import PURPOSES
 from dpcore.protocol.scheme import Scheme
 
 ATTRIBUTE = "x"

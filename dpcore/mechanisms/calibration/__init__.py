@@ -3,8 +3,7 @@
 Modules:
     allocation: allocation of a budget to levels
     level_sampling: the distribution of levels
-    purposes: wave designs by purpose
     sensitivity: exact sensitivities by enumeration
     tables: integer coefficient tables
-    wave_design: constants of the dyadic wave by epsilon
+    wave_design: constants of the dyadic wave by epsilon and purpose
 """

@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from dpcore.errors import SchemeError, check_whole
-from dpcore.mechanisms.calibration import level_sampling, purposes, wave_design
+from dpcore.mechanisms.calibration import level_sampling, wave_design
 from dpcore.mechanisms.declaration import Option, integer, integers, mechanism
 from dpcore.mechanisms.numeric.wave import (
     LARGEST_CELLS,
@@ -48,7 +48,7 @@ _LISTS = ("weights_in", "weights_out", "level_law", "widths")
         Option(
             "purpose",
             str,
-            choices=purposes.PURPOSES,
+            choices=wave_design.PURPOSES,
             words="a design that is solved for it: `both`, curve and mean, or the `curve` above all; instead of the four above",
         ),
     ),
@@ -154,10 +154,10 @@ class DyadicWave(WaveMechanism):
     def _for(cls, budget: Budget, purpose: str, conflicts: Sequence[str]) -> DyadicWave:
         if conflicts:
             raise SchemeError(f"purpose = {purpose!r} says {', '.join(conflicts)}, too; leave either out")
-        law, patterns = purposes.choose(budget, purpose)
+        law, patterns = wave_design.choose_for_purpose(budget, purpose)
         harmonics, half_widths = zip(*patterns, strict=True)
-        weights = tuple(wave_weights(budget, purposes.CELLS, h, circular=k > 0) for k, h in patterns)
-        return cls(budget, purposes.CELLS, half_widths, law, weights, harmonics)  # none is dyadic
+        weights = tuple(wave_weights(budget, wave_design.CELLS, h, circular=k > 0) for k, h in patterns)
+        return cls(budget, wave_design.CELLS, half_widths, law, weights, harmonics)  # none is dyadic
 
     @classmethod
     def _read(cls, budget: Budget, parameters: Mapping[str, Any]) -> Self:

@@ -2,7 +2,6 @@
 
 Modules:
     bit_vectors: stated bits, as in RAPPOR
-    channel_weights: validation and privacy loss of stated weights
     declarations: the keys of a scheme that state a channel
-    stated_channel: the mechanism of a stated channel
+    stated_channel: the mechanism of a stated channel, and the validation and privacy loss of its weights
 """

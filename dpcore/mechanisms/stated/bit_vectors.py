@@ -14,8 +14,7 @@ from dpcore.mechanisms.base import Certificate
 from dpcore.mechanisms.categorical.unary_encoding import BitCounts, packed
 from dpcore.mechanisms.declaration import mechanism
 from dpcore.mechanisms.reports import Reports
-from dpcore.mechanisms.stated.channel_weights import MIXED, budget_of_ratio
-from dpcore.mechanisms.stated.stated_channel import WORDS
+from dpcore.mechanisms.stated.stated_channel import MIXED, WORDS, budget_of_ratio
 from dpcore.privacy.budget import Budget
 
 _DRAWN = 1 << 22  # bits at once

@@ -7,6 +7,6 @@ Modules:
     fields: numbers and names in schemes and messages
     json_schema: the JSON schema of scheme files
     keys: every key of a scheme: type, range, default and description
-    mechanism_design: the mechanism of an attribute that names none, and its integers
+    mechanism_design: the design of an attribute's mechanism, and the choice if none is named
     toml_writer: TOML in one spelling
 """

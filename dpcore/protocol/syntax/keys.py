@@ -19,7 +19,7 @@ from dpcore.protocol.records.texts import NORMALIZATIONS
 from dpcore.protocol.syntax.attribute_types import TYPES
 from dpcore.protocol.syntax.fields import check_known, read
 
-AUTO = "auto"  # `mechanisms.choice` chooses the mechanism; the canonical scheme names it
+AUTO = "auto"  # `mechanism_design` chooses the mechanism; the canonical scheme names it
 LOG_LINEAR = "log_linear"  # the estimator on support points
 LOG_SPLINE = "log_spline"  # the estimator of densities with nonresponse
 DISTRIBUTION_FREE = "distribution_free"  # a value of `intervals`

@@ -30,7 +30,7 @@ from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.frequency.frequent_texts import visible_share
 from dpcore.functionals import Cdf, parse
-from dpcore.mechanisms.calibration import purposes
+from dpcore.mechanisms.calibration import wave_design
 from dpcore.mechanisms.categorical.option_sets import is_joint_share
 from dpcore.mechanisms.categorical.randomized_response import RandomizedResponse
 from dpcore.mechanisms.categorical.text_hashing import TextHashing
@@ -163,7 +163,7 @@ class Planner:
     def _epsilon(self, aim: Aim, clients: int, error: float, mechanism: str | None = None) -> Budget:
         """The smallest epsilon, to three digits."""
         has_purpose = mechanism is None and "purpose" in self.document["attributes"][aim.attribute]
-        most = min(MOST_EPSILON, Fraction(purposes.MOST)) if has_purpose else MOST_EPSILON
+        most = min(MOST_EPSILON, Fraction(wave_design.MOST_EPSILON)) if has_purpose else MOST_EPSILON
 
         def budget(exponent: float) -> Budget:
             return min(Budget.parse(rounded_epsilon(exponent)), Budget(most), key=float)

@@ -19,17 +19,17 @@ from dpcore.laboratory.studies.design.wave_purposes import (
     search,
 )
 from dpcore.mechanisms import DyadicWave
-from dpcore.mechanisms.calibration import purposes, wave_design
+from dpcore.mechanisms.calibration import wave_design
 from dpcore.privacy.budget import Budget
 from tests.helpers.cases import some_by_day
 
 
-def table(purpose: str, epsilon: float) -> tuple[tuple[purposes.Pattern, ...], np.ndarray]:
-    law, chosen = purposes.choose(Budget.parse(f"{epsilon:g}"), purpose)
+def table(purpose: str, epsilon: float) -> tuple[tuple[wave_design.Pattern, ...], np.ndarray]:
+    law, chosen = wave_design.choose_for_purpose(Budget.parse(f"{epsilon:g}"), purpose)
     return chosen, np.array(law) / sum(law)
 
 
-def dyadic(epsilon: float) -> tuple[tuple[purposes.Pattern, ...], np.ndarray]:
+def dyadic(epsilon: float) -> tuple[tuple[wave_design.Pattern, ...], np.ndarray]:
     chosen = wave_design.choose(Budget.parse(f"{epsilon:g}"))
     harmonics = (0, 2, 4, 8)
     return tuple(zip(harmonics, chosen.half_widths, strict=True)), np.array(chosen.level_law) / sum(chosen.level_law)
@@ -99,13 +99,19 @@ def test_near_the_uniform_the_curve_is_near_the_best_of_each_order_and_number_of
 
 
 def test_a_budget_takes_the_nearest_row_and_none_above() -> None:
-    assert purposes.choose(Budget.parse("1"), "both") == purposes.choose(Budget.parse("1.05"), "both")
-    assert purposes.choose(Budget.parse("0.165"), "both") == purposes.choose(Budget.parse("0.25"), "both")
-    assert purposes.choose(Budget.parse("0.01"), "both") == purposes.choose(Budget.parse("0.1"), "both")
+    assert wave_design.choose_for_purpose(Budget.parse("1"), "both") == wave_design.choose_for_purpose(
+        Budget.parse("1.05"), "both"
+    )
+    assert wave_design.choose_for_purpose(Budget.parse("0.165"), "both") == wave_design.choose_for_purpose(
+        Budget.parse("0.25"), "both"
+    )
+    assert wave_design.choose_for_purpose(Budget.parse("0.01"), "both") == wave_design.choose_for_purpose(
+        Budget.parse("0.1"), "both"
+    )
     with pytest.raises(SchemeError, match="purpose is for epsilon of at most 5, got 6; above, leave it out"):
         DyadicWave.design(Budget.parse("6"), purpose="curve")
-    assert set(PRICES) == set(purposes.PURPOSES)
-    assert wave_purposes.CELLS == purposes.CELLS
+    assert set(PRICES) == set(wave_design.PURPOSES)
+    assert wave_purposes.CELLS == wave_design.CELLS
 
 
 def test_harmonics_out_of_range_are_refused(subtests: pytest.Subtests) -> None:

@@ -8,8 +8,8 @@ import pytest
 from dpcore._random import Source
 from dpcore.errors import SchemeError
 from dpcore.mechanisms import HadamardResponse, LocalHashing, RandomizedResponse, SubsetSelection
-from dpcore.mechanisms.choice import choose
 from dpcore.privacy.budget import Budget
+from dpcore.protocol.syntax.mechanism_design import choose
 
 CASES = [("ln 3", 2), ("0.5", 2), ("1", 3), ("1", 6), ("2", 8), ("4", 64), ("0.1", 10)]
 

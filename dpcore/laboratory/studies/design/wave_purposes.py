@@ -28,8 +28,8 @@ from types import MappingProxyType
 import numpy as np
 
 from dpcore.estimation.diagnostics.efficiency import information, precisions_of
-from dpcore.mechanisms.calibration import purposes
-from dpcore.mechanisms.calibration.purposes import CELLS, Pattern
+from dpcore.mechanisms.calibration import wave_design
+from dpcore.mechanisms.calibration.wave_design import CELLS, Pattern
 from dpcore.mechanisms.numeric.wave import wave_weights
 from dpcore.mechanisms.observation_model import FiniteChannel, Wave
 from dpcore.privacy.budget import Budget
@@ -213,7 +213,7 @@ def main() -> None:
     """Print the table of `calibration.purposes`."""
     for purpose, price in PRICES.items():
         print(f'        "{purpose}": (')  # noqa: T201
-        for epsilon in purposes.EPSILONS:
+        for epsilon in wave_design.PURPOSE_EPSILONS:
             chosen, shares = search(epsilon, Problem(price))
             rows = ", ".join(f"({k}, {h}, {round(1000 * w)})" for (k, h), w in zip(chosen, shares, strict=True))
             print(f"            ({float(epsilon)}, ({rows})),", flush=True)  # noqa: T201

@@ -10,10 +10,9 @@ import dpcore as dp
 from dpcore.audit import audit_mechanism
 from dpcore.errors import CalibrationError, SchemeError
 from dpcore.mechanisms import SquareWave
-from dpcore.mechanisms.choice import choose
-from dpcore.mechanisms.joint.crossed_wave import SIZES, CrossedWave
-from dpcore.mechanisms.joint.window import Window
+from dpcore.mechanisms.numeric.crossed_wave import SIZES, CrossedWave, Window
 from dpcore.privacy.budget import Budget
+from dpcore.protocol.syntax.mechanism_design import choose
 from tests.helpers.statistical import law_agrees
 
 TWO = Budget.parse("2")

@@ -10,9 +10,9 @@ import pytest
 
 import dpcore as dp
 from dpcore.mechanisms import Mechanism
-from dpcore.mechanisms.joint import joint_counts
 from dpcore.mechanisms.registry import BY_TYPE
 from dpcore.privacy.budget import Budget
+from dpcore.protocol import label_sums
 
 N = 120
 TOLD = {"categories": 9, "points": 0, "clients": 2000, "at_most": 2, "least_size": 1}
@@ -52,8 +52,8 @@ def test_joint_counts_are_what_each_client_adds(pairs: list[tuple[str, str]], su
             theirs = second.privatize(generator.integers(0, second.inputs, N), dp.seeded(2))
             cells = generator.choice([0, 2], N)  # nobody is in the cell between
             expected = _each_client(first, ours, second, theirs, cells, 3)
-            assert np.array_equal(joint_counts.joint_counts(first, ours, second, theirs, cells, 3), expected)
-            whole = joint_counts.joint_counts(first, ours, second, theirs)
+            assert np.array_equal(label_sums.joint_counts(first, ours, second, theirs, cells, 3), expected)
+            whole = label_sums.joint_counts(first, ours, second, theirs)
             assert whole.dtype == np.int64
             assert np.array_equal(whole, expected.sum(axis=0)[None])
 
@@ -64,12 +64,12 @@ def test_symbols_that_are_too_many_are_not_counted_one_by_one(other: str, monkey
     ours = first.privatize(np.arange(N) % first.inputs, dp.seeded(1))
     theirs = second.privatize(np.arange(N) % second.inputs, dp.seeded(2))
     both = [
-        joint_counts.joint_counts(first, ours, second, theirs),
-        joint_counts.joint_counts(second, theirs, first, ours),
+        label_sums.joint_counts(first, ours, second, theirs),
+        label_sums.joint_counts(second, theirs, first, ours),
     ]
-    monkeypatch.setattr(joint_counts, "_LARGE", 0)
-    assert np.array_equal(joint_counts.joint_counts(first, ours, second, theirs), both[0])
-    assert np.array_equal(joint_counts.joint_counts(second, theirs, first, ours), both[1])
+    monkeypatch.setattr(label_sums, "_LARGE", 0)
+    assert np.array_equal(label_sums.joint_counts(first, ours, second, theirs), both[0])
+    assert np.array_equal(label_sums.joint_counts(second, theirs, first, ours), both[1])
     assert np.array_equal(both[0][0], both[1][0].T)
 
 
@@ -82,13 +82,13 @@ def test_products_of_large_scores_are_exact() -> None:
         left, right = np.full((3, 2), largest), np.full((3, 4), largest - 1)
         left[1, 1] = -largest
         exact = left.astype(object).T @ right.astype(object)
-        assert np.array_equal(joint_counts._product(left, right), exact)
+        assert np.array_equal(label_sums._product(left, right), exact)
 
 
 def test_clients_of_one_cell_come_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = EVERY["local_hashing"], EVERY["unary_encoding"]
     ours = first.privatize(np.arange(N) % 6, dp.seeded(1))
     theirs = second.privatize(np.arange(N) % 5, dp.seeded(2))
-    whole = joint_counts.joint_counts(first, ours, second, theirs)
-    monkeypatch.setattr(joint_counts, "_HELD", 40)
-    assert np.array_equal(joint_counts.joint_counts(first, ours, second, theirs), whole)
+    whole = label_sums.joint_counts(first, ours, second, theirs)
+    monkeypatch.setattr(label_sums, "_HELD", 40)
+    assert np.array_equal(label_sums.joint_counts(first, ours, second, theirs), whole)

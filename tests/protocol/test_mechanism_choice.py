@@ -6,8 +6,8 @@ import pytest
 
 import dpcore as dp
 from dpcore.errors import SchemeError
-from dpcore.mechanisms.choice import LARGEST_REPORT, choose, oracles
 from dpcore.privacy.budget import Budget
+from dpcore.protocol.syntax.mechanism_design import LARGEST_REPORT, choose, oracles
 
 GRID = [(k, e) for k in (2, 3, 5, 8, 16, 64, 300, 1024, 4096, 10_000) for e in ("0.1", "0.5", "1", "2", "4", "6")]
 
