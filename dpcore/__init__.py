@@ -49,7 +49,7 @@ _EXPORTS = {
     "functionals": "",
     "joint": "dpcore.pipeline",
     "keyed": "dpcore._random",
-    "privatize": "dpcore.protocol.records.privatization",
+    "privatize": "dpcore.protocol.records.blocks",
     "regress": "dpcore.estimation.regression.regression",
     "run": "dpcore.pipeline",
     "secure": "dpcore._random",
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from dpcore.pipeline import aggregate, estimate, joint, run, simulate
     from dpcore.privacy.budget import Budget
     from dpcore.protocol.aggregates import Aggregate
-    from dpcore.protocol.records.privatization import privatize
+    from dpcore.protocol.records.blocks import privatize
     from dpcore.protocol.scheme import Scheme
 
 

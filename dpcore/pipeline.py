@@ -3,7 +3,7 @@
     record --privatize--> ReportBatch --aggregate--> Aggregate --estimate--> Estimate
 
 This module works on arrays only: no files, no database, no scheduler.  Respondents come in blocks of 65,536.  `privatize` is in
-`protocol.records.privatization`, because a program that only collects reports does not estimate.
+`protocol.records.blocks`, because a program that only collects reports does not estimate.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ import numpy as np
 
 from dpcore._random import Source
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimation import disclosure_control, groups
+from dpcore.estimation import groups
 from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.diagnostics import poisoning_sensitivity
 from dpcore.estimation.diagnostics.evidence import Evidence
 from dpcore.estimation.estimators import Estimator
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, refused
-from dpcore.estimation.registry import named
-from dpcore.estimation.requirements import assuming, whatever_the_law
+from dpcore.estimation.registry import assuming, named, whatever_the_law
 from dpcore.estimation.weighting.raking import Margins, Weights, rake
 from dpcore.functionals import Atom, parse
 from dpcore.functionals.group import WEIGHTED, Group, OfGroup
@@ -35,8 +34,7 @@ from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.label_sums import members
 from dpcore.protocol.records.arrow_columns import as_columns
-from dpcore.protocol.records.blocks import People, Table, block_sizes
-from dpcore.protocol.records.privatization import privatize, report_blocks
+from dpcore.protocol.records.blocks import People, Table, block_sizes, privatize, report_blocks
 from dpcore.protocol.report import ReportBatch
 from dpcore.protocol.scheme import Scheme
 
@@ -230,7 +228,7 @@ def estimate_all(
     withheld = frozenset(pair for pair in pairs if groups.is_withheld(aggregate, pair[1], fewest))
     estimated = [group for pair in pairs if pair[0] in estimates for group in _groups(aggregate, *pair, fewest)]
     cells = _cells(aggregate.scheme)
-    seen = [] if hide_labels else disclosure_control.seen(aggregate, cells, fewest)
+    seen = [] if hide_labels else groups.seen(aggregate, cells, fewest)
     alone = {group: aggregate.within(cells[group]) for group in dict.fromkeys(group for _, group in seen)}
     labelled = {(name, group): alone[group] for name, group in seen}
     reason = (
@@ -281,7 +279,7 @@ def _regressions(
             continue
         sums = [*shown[one.outcome], *(one.cells == cell for cell in np.unique(one.cells))]
         weighted = [] if weights is None else [weights.values]
-        if disclosure_control.are_disclosive(aggregate.labelled.answered[one.outcome], sums + weighted, fewest):
+        if groups.are_disclosive(aggregate.labelled.answered[one.outcome], sums + weighted, fewest):
             fitted[name] = f"with other results by label it would reveal fewer than {fewest:,} reports (min_clients)"
         else:
             fitted[name], shown[one.outcome] = one, sums
@@ -344,7 +342,7 @@ def _weighted(
     by = ", ".join(weights.labels)
     cells = {group: mask for group, mask in _cells(scheme).items() if (name, group) in seen}
     one, reason = None, ""
-    if disclosure_control.is_disclosive(by_label.answered[name], weights.values, cells, fewest):
+    if groups.is_disclosive(by_label.answered[name], weights.values, cells, fewest):
         reason = (
             f"weights by {by} would reveal a group of fewer than {fewest:,} reports (min_clients); merge categories"
         )

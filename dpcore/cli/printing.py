@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dpcore.protocol.attribute import Attribute
-    from dpcore.protocol.odds_text import Telling
+    from dpcore.protocol.odds import Telling
     from dpcore.rounds.planning.odds import OddsPlan
 
 
@@ -193,7 +193,7 @@ def _show_numbers(telling: Telling) -> None:
 def show_odds_plan(plan: OddsPlan) -> None:
     """Print the epsilons that satisfy the odds, next to those of the scheme and their odds."""
     from dpcore.privacy.odds import together
-    from dpcore.protocol.odds_text import times
+    from dpcore.protocol.odds import times
 
     after = "a round" if plan.rounds == 1 else f"{plan.rounds} rounds"
     table = new_table("", "attribute", "epsilon now", f"correct of 100, {after}", "each alone", "all together")

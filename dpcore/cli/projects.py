@@ -38,7 +38,7 @@ def init(
     if from_ is None and (ending or any(vars(chosen).values())):
         raise typer.BadParameter("options about a file of records need --from FILE")
     if from_ is not None:
-        from dpcore.populations.proposal import proposed_scheme
+        from dpcore.populations.inspection import proposed_scheme
 
         draft = proposed_scheme(records_of(from_, ending), "survey", chosen.dialect)
     for path in start(folder, draft):

@@ -82,9 +82,8 @@ def scheme(
         return
     if aim or out is not None:
         raise typer.BadParameter("--aim and --out need --from ROUND")
-    from dpcore.estimation.requirements import check_estimates
-    from dpcore.protocol.odds import scheme_odds
-    from dpcore.protocol.odds_text import LEVELS, tell, texts_of
+    from dpcore.estimation.registry import check_estimates
+    from dpcore.protocol.odds import LEVELS, scheme_odds, tell, texts_of
     from dpcore.protocol.scheme import Scheme
 
     if odds not in ("", *LEVELS):
@@ -257,7 +256,7 @@ def _show_pair(plan: PairPlan) -> None:
 def _show_plan(plan: Plan) -> None:
     """Print the plan, the alternative mechanisms, and published epsilons of other projects."""
     from dpcore.rounds.planning.aims import VISIBLE
-    from dpcore.rounds.planning.published_epsilons import PUBLISHED
+    from dpcore.rounds.planning.odds import PUBLISHED
 
     def number(error: float | None) -> str:
         return "refused" if error is None else f"{error:,.4g} {plan.unit}".strip()

@@ -25,7 +25,7 @@ from dpcore.collector.store.report_ids import WHOLE, Share
 from dpcore.collector.store.sealing import Sealer, landing
 from dpcore.collector.store.transfer import Transfer
 from dpcore.errors import SchemeError, StoreError
-from dpcore.protocol.odds_text import pages_of
+from dpcore.protocol.odds import pages_of
 from dpcore.protocol.scheme import Scheme
 from dpcore.wire import judge, rows_of, write_bundle
 from dpcore.wire.inbox import closed_rounds

@@ -10,18 +10,16 @@ Modules:
     constants: tuning constants and numerical tolerances
     density/: density estimators of numeric attributes, and what they estimate
     diagnostics/: evidence behind an estimate: fit, discreteness, efficiency, and sensitivity to malicious clients
-    disclosure_control: which groups are large enough to be shown
     discrete/: distributions of numeric attributes with declared support points
     estimator: the estimator interface
     estimators: the public names of estimators and level rules
     frequency/: frequencies of categorical attributes
     functional_estimate: the estimate of one functional, with its interval or the reason for a refusal
-    groups: groups of an aggregate: report counts and refusals
+    groups: groups of an aggregate: report counts, refusals, and which are large enough to be shown
     inference/: confidence intervals and bands of functionals, and comparisons of estimates
     joint/: two attributes together: their joint distribution from pairs of reports
     regression/: one attribute on public labels: logistic, multinomial and linear models
-    registry: every estimator by its name in schemes
-    requirements: whether a scheme's attributes can be estimated as declared
+    registry: every estimator by its name in schemes, and whether attributes can be estimated as declared
     trend/: the estimates of several rounds as a level that drifts
     weighting/: weighting by public labels: raking, weighted estimates and their variance
 """

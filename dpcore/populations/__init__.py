@@ -5,25 +5,21 @@ May import wire's files, protocol and errors.
 
 Modules:
     base: a population: a mixture over one categorical attribute
-    consumer_expenditure: simulated households of the Consumer Expenditure survey
-    default_population: simulated respondents for any scheme
+    default_population: simulated respondents for any scheme, as its `[simulate.NAME]` states
     dialect: delimiter, decimal mark and encoding of text files
     distributions: distributions of one attribute
     formats: record files of every format as Arrow tables
-    inspection: what a file of records holds for a scheme, counted before anything is privatized
-    proposal: the draft of a scheme from the columns of a file
+    inspection: what a file of records holds for a scheme, and the draft of a scheme from its columns
     records: records from CSV, Parquet and JSON lines
-    registry: populations by scheme
+    registry: populations by scheme, with the simulated households of the Consumer Expenditure survey
     resampled: respondents drawn from a file of records
-    stated_distributions: distributions that a scheme's `[simulate.NAME]` states
 """
 
 from dpcore.populations.base import Population
-from dpcore.populations.consumer_expenditure import consumer_expenditure
 from dpcore.populations.dialect import Dialect
 from dpcore.populations.distributions import Beta, CategoricalLaw, NumericLaw, PointsLaw
 from dpcore.populations.records import read_blocks, read_records
-from dpcore.populations.registry import NAMES, by_scheme, respondents_of
+from dpcore.populations.registry import NAMES, by_scheme, consumer_expenditure, respondents_of
 from dpcore.protocol.records.blocks import BLOCK
 
 __all__ = [

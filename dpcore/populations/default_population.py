@@ -1,5 +1,11 @@
 """Simulated respondents for any scheme, for dry runs: the distributions that it states, and defaults for the rest.
 
+The scheme's `[simulate.NAME]` tables state distributions.  A number has a `distribution` with its parameters, a `mixture` of
+such tables, or `values` with `shares`; what lies beyond the attribute's bounds is clipped, as real records are.  A category
+has `shares`, by name or in order; so has an option of a set, which is chosen with that probability, independently of others
+but never more than `at_most`.  `missing` is the share without an answer.  Tables below `by` replace these in the groups that
+they name.
+
 By default categories have unequal shares, the i-th in proportion to 1 / i; one in ten gives no answer where `missing` is a
 category.  The i-th option of a set is chosen with probability 1 / (1 + i), independently of the others but for the limit.
 Numbers have the density of Beta(3, 6) between their bounds, skewed to the right, and Beta(3, 5) or Beta(3, 4) in other groups.
@@ -9,14 +15,19 @@ independent but for the correlations that are stated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpcore.errors import SchemeError
-from dpcore.populations import stated_distributions
+import numpy as np
+import scipy
+
+from dpcore.errors import SchemeError, check_one_of
 from dpcore.populations.base import Population
-from dpcore.populations.distributions import Beta, CategoricalLaw, Law, NumericLaw
+from dpcore.populations.distributions import Beta, CategoricalLaw, Component, Law, NumericLaw, PointsLaw, Truncated
 from dpcore.protocol.attribute import MISSING
+from dpcore.protocol.domain import dates
+from dpcore.protocol.syntax.fields import check_known
 
 if TYPE_CHECKING:
     from dpcore.protocol.attribute import Attribute
@@ -26,6 +37,15 @@ _NONRESPONSE = 0.1
 _SHAPES = ((3, 6), (3, 5), (3, 4))  # of the groups' densities, in turn
 _EVERYBODY = "(respondents)"  # the group of schemes without categories; no attribute has this name
 _CORRELATIONS = "correlations"
+PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "beta": ("a", "b"),
+    "lognormal": ("median", "sigma"),
+    "normal": ("mean", "sd"),
+    "uniform": (),
+}
+_BOUNDS = ("lower", "upper")  # of beta and uniform: the attribute's where they are left out
+_MOST_POINTS = 1 << 16
+_TEXTS = 30  # of a default distribution
 
 
 def default_population(scheme: Scheme) -> Population:
@@ -63,7 +83,7 @@ def default_population(scheme: Scheme) -> Population:
         nonresponse={
             key: share
             for key, one in others.items()
-            if one.reads_numbers and (share := stated_distributions.nonresponse(one, tables.get(key, {}), _NONRESPONSE))
+            if one.reads_numbers and (share := nonresponse(one, tables.get(key, {}), _NONRESPONSE))
         },
         correlations=_correlations(scheme.simulate.get(_CORRELATIONS, [])),
     )
@@ -84,14 +104,14 @@ def _within(table: Mapping[str, Any], name: str, group: str, groups: Mapping[str
 
 def _law(attribute: Attribute, table: Mapping[str, Any], group: int) -> Law:
     lower, upper = _range(attribute) if attribute.reads_numbers else (0.0, 1.0)
-    stated = stated_distributions.law_of(attribute, table, lower, upper)
+    stated = law_of(attribute, table, lower, upper)
     if attribute.reads_numbers:
         return stated or NumericLaw(lower, upper, ((1.0, Beta(*_SHAPES[group % len(_SHAPES)], lower, upper)),))
     if attribute.at_most is not None:
         options = range(1, len(attribute.categories) + 1)
-        return stated or stated_distributions.sets(attribute, [1 / (1 + place) for place in options])
-    answers = stated_distributions.answers_of(attribute)
-    silent = stated_distributions.nonresponse(attribute, table, _NONRESPONSE)
+        return stated or sets(attribute, [1 / (1 + place) for place in options])
+    answers = answers_of(attribute)
+    silent = nonresponse(attribute, table, _NONRESPONSE)
     total = sum(1 / place for place in range(1, len(answers) + 1))
     shares = {category: 1 / place / total for place, category in enumerate(answers, 1)}
     if isinstance(stated, CategoricalLaw):
@@ -131,3 +151,150 @@ def _correlations(entries: Any) -> dict[tuple[str, str], float]:
         raise SchemeError(
             f'simulate.{_CORRELATIONS} must be a list such as [["income", "age", 0.4]], got {entries!r}'
         ) from None
+
+
+def law_of(attribute: Attribute, table: Mapping[str, Any], lower: float, upper: float) -> Law | None:
+    """Return the distribution that a table states, None where it states none; raises SchemeError, which names the attribute.
+
+    table: as in a scheme's TOML, decimals as texts.  lower, upper: between which numbers lie where the table names no bounds.
+    """
+    where = f"simulate.{attribute.name}"
+    if attribute.reads_numbers:
+        check_known(table, ("distribution", "mixture", "values", "shares", *_all_parameters(), "missing", "by"), where)
+        if "values" in table:
+            return _points(where, attribute, table)
+        if "mixture" in table or "distribution" in table:
+            parts = _parts(where, attribute, table, lower, upper)
+            ends = [end for _, part in parts for end in part.support()]
+            return NumericLaw(min(ends), max(ends), parts)
+        check_known(table, ("missing", "by"), where)
+        return None
+    check_known(table, ("shares", *(["missing"] if attribute.at_most is None else []), "by"), where)
+    return _categories(where, attribute, table["shares"]) if "shares" in table else None
+
+
+def answers_of(attribute: Attribute) -> list[str]:
+    """Return the categories but for the one of those who give no answer; of texts, a few that are possible."""
+    if attribute.texts is not None:
+        return attribute.texts.texts_of(attribute.cells[:_TEXTS])
+    return [name for name in attribute.categories if attribute.missing != "category" or name != MISSING]
+
+
+def nonresponse(attribute: Attribute, table: Mapping[str, Any], default: float) -> float:
+    """Return the share of respondents without an answer, 0 where the attribute has no category for it."""
+    if attribute.missing != "category":
+        if "missing" in table:
+            raise SchemeError(
+                f'simulate.{attribute.name}.missing needs missing = "category" in the attribute; leave it out'
+            )
+        return 0.0
+    return _number(f"simulate.{attribute.name}.missing", table.get("missing", default), attribute, 0, 1)
+
+
+def _parts(
+    where: str, attribute: Attribute, table: Mapping[str, Any], lower: float, upper: float
+) -> tuple[tuple[float, Component], ...]:
+    if "mixture" not in table:
+        return ((1.0, _component(where, attribute, table, lower, upper)),)
+    if not isinstance(table["mixture"], Sequence) or not all(isinstance(part, Mapping) for part in table["mixture"]):
+        raise SchemeError(f"{where}.mixture must be a list of tables, each with weight and distribution")
+    weights = _shares(f"{where}.weight", [part.get("weight", 1) for part in table["mixture"]], attribute)
+    parts = [
+        _component(where, attribute, {key: value for key, value in part.items() if key != "weight"}, lower, upper)
+        for part in table["mixture"]
+    ]
+    return tuple((float(weight), part) for weight, part in zip(weights, parts, strict=True) if weight)
+
+
+def _component(where: str, attribute: Attribute, table: Mapping[str, Any], lower: float, upper: float) -> Component:
+    name = table.get("distribution")
+    check_one_of(tuple(PARAMETERS), **{f"{where}.distribution": name})
+    own = (*PARAMETERS[str(name)], *(_BOUNDS if name in ("beta", "uniform") else ()))
+    check_known(table, ("distribution", *own, "missing", "by"), where)
+    if lacking := [key for key in PARAMETERS[str(name)] if key not in table]:
+        raise SchemeError(f"{where}: {name} needs {', '.join(PARAMETERS[str(name)])}; {lacking[0]} is missing")
+    parameters = {key: _number(f"{where}.{key}", table[key], attribute) for key in own if key in table}
+    for key in ("a", "b", "sigma", "sd", *(["median"] if name == "lognormal" else [])):
+        if not parameters.get(key, 1.0) > 0:
+            raise SchemeError(f"{where}.{key} must be above 0, got {parameters[key]:g}")
+    if name == "normal":
+        return Truncated(scipy.stats.norm(parameters["mean"], parameters["sd"]))
+    if name == "lognormal":
+        return Truncated(scipy.stats.lognorm(parameters["sigma"], scale=parameters["median"]))
+    ends = parameters.get("lower", lower), parameters.get("upper", upper)
+    return Beta(parameters.get("a", 1.0), parameters.get("b", 1.0), *ends)
+
+
+def _points(where: str, attribute: Attribute, table: Mapping[str, Any]) -> PointsLaw:
+    check_known(table, ("values", "shares", "missing", "by"), where)
+    values = table["values"]
+    if not isinstance(values, list) or not 1 <= len(values) <= _MOST_POINTS:
+        raise SchemeError(f"{where}.values must be a list of numbers")
+    shares = table.get("shares", [1] * len(values))
+    if not isinstance(shares, list) or len(shares) != len(values):
+        raise SchemeError(f"{where}.shares must be a list with a share for each of the {len(values)} values")
+    points = [_number(f"{where}.values", value, attribute) for value in values]
+    return PointsLaw.from_values(points, _shares(f"{where}.shares", shares, attribute))
+
+
+def _categories(where: str, attribute: Attribute, shares: Any) -> CategoricalLaw:
+    where, names, is_set = f"{where}.shares", answers_of(attribute), attribute.at_most is not None
+    if attribute.texts is not None and isinstance(shares, Mapping):
+        names = list(shares)
+        for name, code in zip(names, attribute.texts.cells(names)[1].tolist(), strict=True):
+            if code:
+                raise SchemeError(
+                    f"{where}: no text of {attribute.name} can be {name!r}; see its alphabet and max_bytes"
+                )
+    if isinstance(shares, list) and len(shares) == len(names):
+        shares = dict(zip(names, shares, strict=True))
+    if not isinstance(shares, Mapping) or not set(shares) <= set(names):
+        kind = "options" if is_set else "categories"
+        raise SchemeError(f"{where} must be a share for each of the {len(names)} {kind}, by name or in order")
+    entries = [shares.get(name, 0) for name in names]
+    if is_set:
+        return sets(attribute, [_number(where, entry, attribute, 0, 1) for entry in entries])
+    return CategoricalLaw(tuple(names), tuple(_shares(where, entries, attribute).tolist()))
+
+
+def sets(attribute: Attribute, shares: Sequence[float]) -> CategoricalLaw:
+    """Return the distribution of sets whose options are chosen independently, with probability `shares`, given that the set is
+    allowed; without the empty set where a missing value is an error."""
+    mass = np.where(attribute.sets.all_members(), shares, 1 - np.asarray(shares)).prod(axis=1)
+    if attribute.missing == "refuse":
+        mass[0] = 0.0
+    if not mass.sum() > 0:
+        raise SchemeError(
+            f"simulate.{attribute.name}.shares: no set of at most {attribute.at_most} options has a share above 0"
+        )
+    return CategoricalLaw(attribute.answers, tuple((mass / mass.sum()).tolist()))
+
+
+def _shares(where: str, entries: Sequence[Any], attribute: Attribute) -> np.ndarray:
+    """Numbers of at least 0, in proportion to which the shares are, which sum to one."""
+    mass = np.array([_number(where, entry, attribute, 0) for entry in entries])
+    if not mass.sum() > 0:
+        raise SchemeError(f"{where}: all are 0; at least one must be above 0")
+    return mass / mass.sum()
+
+
+def _number(where: str, value: Any, attribute: Attribute, least: float = -np.inf, most: float = np.inf) -> float:
+    """A finite number, or a date where the attribute holds dates and the key a value of its."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = dates.day_number(value, attribute.unit) if attribute.is_date and _is_date(value) else float(value)
+    except (TypeError, ValueError):
+        number = None
+    if number is None or not least <= number <= most or not np.isfinite(number):
+        bounds = f" of at least {least:g}" * (least > -np.inf) + f" and at most {most:g}" * (most < np.inf)
+        raise SchemeError(f"{where} must be a number{bounds}, got {value!r}")
+    return number
+
+
+def _is_date(value: Any) -> bool:
+    return isinstance(value, datetime.date) or (isinstance(value, str) and value.count("-") >= 2)
+
+
+def _all_parameters() -> tuple[str, ...]:
+    return (*dict.fromkeys(key for own in PARAMETERS.values() for key in own), *_BOUNDS)

@@ -9,8 +9,7 @@ Modules:
     attribute: one attribute of a scheme: its domain and input cells
     domain/: domains of attributes and labels, and pairs of attributes
     label_sums: sums by public labels, and joint counts of pairs
-    odds: odds of what a client sends under a scheme
-    odds_text: odds in words, in three languages (`texts/`)
+    odds: odds of what a client sends under a scheme, also in words, in three languages (`texts/`)
     records/: records in memory: columns, blocks of clients, and their privatization
     report: one report, and a batch of many
     revision: the differences of two schemes

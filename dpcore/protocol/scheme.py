@@ -26,7 +26,7 @@ from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.domain import pairs, regression
 from dpcore.protocol.domain.regression import Regression
 from dpcore.protocol.records.arrow_columns import as_columns
-from dpcore.protocol.syntax import canonical, toml_writer
+from dpcore.protocol.syntax import canonical
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,7 +75,7 @@ class Scheme:
     def text(self) -> str:
         """The canonical text with what the digest does not cover: the distributions of dry runs, and regressions."""
         more = {"simulate": self.simulate, regression.REGRESSIONS: regression.write(self.regressions)}
-        return self.canonical + "".join(f"\n{toml_writer.dumps({key: table})}" for key, table in more.items() if table)
+        return self.canonical + "".join(f"\n{canonical.dumps({key: table})}" for key, table in more.items() if table)
 
     @cached_property
     def digest(self) -> str:

@@ -116,7 +116,7 @@ class Project:
         if not all(isinstance(folder, str) for folder in self.folders):
             raise SchemeError(f"{FILE}: folders must be a list of texts, got {self.folders!r}")
         if self.language is not None:
-            from dpcore.protocol.odds_text import texts_of
+            from dpcore.protocol.odds import texts_of
 
             texts_of(self.language)
         if self.collector is not None and not isinstance(self.collector.get("into"), str):

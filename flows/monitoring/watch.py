@@ -3,6 +3,8 @@
 A run whose process or machine died is reported and restarted from its finished shards.  After the third crash it waits for
 somebody to press Retry, because the run itself may be the cause.  Less often it checks the lines of `ldpflow status`.
 
+A run has one message for each time that it ends; a problem one a day, or one for the round that it concerns.
+
 Messages are stored in a file in PREFECT_HOME until they are delivered, so a restarted process continues.  A message that the
 webhook does not accept is sent again at growing intervals; the UI and `ldpflow status` show this.
 """
@@ -15,11 +17,15 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.client.schemas import filters
 from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.client.schemas.sorting import FlowRunSort
 from prefect.context import SyncClientContext
 
 from dpcore.errors import DPCoreError
@@ -28,10 +34,11 @@ from dpcore.rounds.defaults import PROJECT
 from dpcore.rounds.project import Project
 from dpcore.wire import locks
 
+from ..names import CHECKS_FAILED, TAG
 from ..services import environment
-from . import alerts, status
+from . import status
 from .status import Line
-from .webhook import URL, Outbox, Webhook
+from .webhook import URL, Message, Outbox, Webhook
 
 # Seconds between checks of runs, and of everything else, which cost server and process together 9 ms and 60 ms.
 _LOOKS, _LOOKS_AROUND = 10.0, 60.0
@@ -46,6 +53,9 @@ _SHOWN = 3600.0  # seconds after which an unchanged page in the UI is renewed
 _ARTIFACT = "ldpflow-status"
 Tell = Callable[[Sequence[Line]], None]
 _log = logging.getLogger("ldpflow.watch")
+_BADLY = [StateType.FAILED, StateType.CRASHED, StateType.CANCELLED]
+_SETTLED = timedelta(seconds=5)  # a killed run is marked as crashed first, and then as cancelled
+_PAGE = 200  # runs per request to the server
 
 
 def main() -> int:
@@ -93,8 +103,8 @@ def look(outbox: Outbox) -> None:
     began, until = outbox.looked() or (now, now)
     with get_client(sync_client=True) as client:
         since = datetime.fromtimestamp(max(began, until - _OVERLAP), UTC)
-        runs = alerts.ended_badly(client, since)
-        outbox.put(alerts.of_runs(client, runs, status.ui()), now=now, taken=Webhook.configured(Project.read()) is None)
+        runs = ended_badly(client, since)
+        outbox.put(of_runs(client, runs, status.ui()), now=now, taken=Webhook.configured(Project.read()) is None)
         for run in runs:
             if _died(run) and run.deployment_id is not None and run.run_count < _BEGINS:
                 text = f"It crashed and restarts automatically: start {run.run_count + 1} of {_BEGINS}."
@@ -142,7 +152,7 @@ class Around:
         self._unwell = {line.subject: self._unwell.get(line.subject, now) for line in lines if not line.is_well}
         lasting = [line for line in lines if now - self._unwell.get(line.subject, now) >= _UNWELL]
         if Webhook.configured(Project.read()) is not None:
-            self._outbox.put(alerts.of_lines(lasting, status.ui()), now=time.time())
+            self._outbox.put(of_lines(lasting, status.ui()), now=time.time())
         seen = [(line.subject, line.is_well, line.about) for line in lines]
         if (seen != self._shown[0] or now - self._shown[1] > _SHOWN) and lines[0].is_well:
             _show(lines)
@@ -181,6 +191,57 @@ def _again_and_again(work: Callable[[], None], pause: float) -> None:
 
 def _nobody(_lines: Sequence[Line]) -> None:
     pass
+
+
+def ended_badly(client: SyncPrefectClient, since: datetime) -> list[FlowRun]:
+    """Return the runs that failed, crashed, were cancelled, or landed with a failed check, since a time."""
+    states = (
+        filters.FlowRunFilterState(type=filters.FlowRunFilterStateType(any_=_BADLY)),
+        filters.FlowRunFilterState(name=filters.FlowRunFilterStateName(any_=[CHECKS_FAILED])),
+    )
+    runs: dict[Any, FlowRun] = {}
+    for state in states:
+        asked = filters.FlowRunFilter(
+            tags=filters.FlowRunFilterTags(all_=[TAG]),
+            state=state,
+            end_time=filters.FlowRunFilterEndTime(after_=since),
+        )
+        offset = 0
+        while page := client.read_flow_runs(
+            flow_run_filter=asked, sort=FlowRunSort.END_TIME_DESC, limit=_PAGE, offset=offset
+        ):
+            runs |= {run.id: run for run in page}
+            offset += len(page)
+    settled = datetime.now(UTC) - _SETTLED
+    return [run for run in runs.values() if run.state is not None and run.state.timestamp <= settled]
+
+
+def of_runs(client: SyncPrefectClient, runs: Iterable[FlowRun], ui: str) -> list[Message]:
+    """Return a message for each run."""
+    flows: dict[Any, str] = {}
+    messages = []
+    for run in runs:
+        if run.flow_id not in flows:
+            flows[run.flow_id] = client.read_flow(run.flow_id).name
+        state, at, url = str(run.state.name), run.state.timestamp.timestamp(), f"{ui}/runs/flow-run/{run.id}"
+        body = _body(flows[run.flow_id], run.name, state, run.state.message or "", url)
+        messages.append(Message(f"{run.id}/{state}/{at:.3f}", body))
+    return messages
+
+
+def of_lines(lines: Iterable[Line], ui: str) -> list[Message]:
+    """Return a message for each line with a problem, unless the problem has another message."""
+    today = datetime.now(UTC).date().isoformat()
+    return [
+        Message(f"{line.subject}/{line.about or today}", _body("status", line.subject, "NotWell", line.text, ui))
+        for line in lines
+        if not line.is_well and not line.is_reported
+    ]
+
+
+def _body(flow: str, run: str, state: str, message: str, url: str) -> dict[str, str]:
+    text = f"ldpflow: {flow} {run}: {state}. {message} {url}"
+    return {"text": text, "flow": flow, "run": run, "state": state, "message": message, "url": url}
 
 
 if __name__ == "__main__":

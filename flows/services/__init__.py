@@ -1,8 +1,7 @@
 """`ldpflow up`: server, worker, deployments and automations.
 
 Modules:
-    automations: automations of the Prefect server
-    deployments: deployments of `prefect.yaml`, with a project's settings
+    deployments: deployments of `prefect.yaml`, with a project's settings, and automations of the server
     environment: environment variables of Prefect
     key: the key of the Prefect server
     up: `ldpflow up`

@@ -1,4 +1,4 @@
-"""Deployments of `prefect.yaml`, with the settings of the project's file.
+"""Deployments of `prefect.yaml`, with the settings of the project's file, and automations of the server.
 
 In a checkout without a project, those of `studies/prefect.yaml` are added, which no wheel contains.  Deployments of studies
 that an older version made for a project are deleted.
@@ -7,6 +7,10 @@ that an older version made for a project are deleted.
 users may set in the UI: schedules, parameters, whether it is paused.  The code overwrites its own fields: entry point, folder,
 form, tags, pool.  Settings that the project's file has changed since the last deployment are applied; the digests in a
 deployment's `version` show this.
+
+The automations, installed on the same servers, mark dead runs as crashed, and reschedule runs that were never started.  They
+watch runs with the tag ldpflow, and replace those of earlier calls.  `watch` sends the messages, because an automation may
+send one twice.
 """
 
 from __future__ import annotations
@@ -15,7 +19,9 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,9 +31,11 @@ from httpx import HTTPError
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate, DeploymentUpdate, WorkPoolCreate
 from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterName
-from prefect.client.schemas.objects import ConcurrencyOptions
+from prefect.client.schemas.objects import ConcurrencyOptions, StateType
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.client.schemas.schedules import CronSchedule
+from prefect.events.actions import ChangeFlowRunState
+from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 from prefect.settings import PREFECT_API_URL
 from prefect.workers.process import ProcessWorker
@@ -37,9 +45,9 @@ from dpcore.errors import DPCoreError, SchemeError
 from dpcore.rounds.defaults import PROJECT as FILE
 from dpcore.rounds.project import Project, shipped
 
-from ..names import DAILY
+from ..names import DAILY, TAG
 from ..tasks.parameters import OLDER, merged
-from . import automations, key
+from . import key
 
 _OURS = "ldpflow"
 _STUDIES = Path(__file__).parents[1] / "studies/prefect.yaml"  # in a checkout only
@@ -51,6 +59,19 @@ _REFUSALS = {
     **dict.fromkeys((404, 405, 501), "no Prefect server there; the address must end in /api"),
 }
 _SHOWN = 300  # characters of other error messages
+HEARTBEAT = 30  # seconds between heartbeats of a run, Prefect's minimum
+SILENCE = 3 * HEARTBEAT  # seconds without a heartbeat after which a run counts as dead
+BEGUN = 180  # seconds in which a run must start after a worker took it; otherwise the worker has died
+BURY = "ldpflow: runs that fell silent have crashed"
+PLAN_ANEW = "ldpflow: runs that nobody began are planned anew"
+
+_OUR_RUNS = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
+_OLDER = (
+    "ldpflow: tell of failed runs",
+    "ldpflow: tell of failed checks",
+)  # of versions without `watch`, with a webhook block
+_BLOCK = ("ldpflow-notify", "webhook")
+_RUN = {"prefect.resource.id": "prefect.flow-run.*"}
 
 
 @dataclass(frozen=True)
@@ -219,7 +240,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         print(f"deploying to {PREFECT_API_URL.value()}", flush=True)
         for line in ensure(project):
             print(line)
-        automations.ensure()
+        ensure_automations()
     except DPCoreError as error:
         print(f"ldpflow: {error}", file=sys.stderr)
         return 1
@@ -232,6 +253,64 @@ def main(arguments: Sequence[str] = ()) -> int:
         print(f"ldpflow: no Prefect server answers at {PREFECT_API_URL.value()}: {why}", file=sys.stderr)
         return 1
     return 0
+
+
+def automations() -> list[AutomationCore]:
+    """Return all automations."""
+    taken = f"Not started within {BEGUN} s: the worker that took it died. Waiting for another worker."
+    silent = f"No heartbeat for {SILENCE} s: its process or machine died. It continues from its finished shards."
+    return [
+        AutomationCore(
+            name=BURY,
+            description=f"A run without a heartbeat for {SILENCE} s is marked as crashed.",
+            trigger=_nothing_since(SILENCE, "heartbeat"),
+            actions=[ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=silent)],
+        ),
+        AutomationCore(
+            name=PLAN_ANEW,
+            description=f"A run that a worker took but did not start within {BEGUN} s is scheduled again.",
+            trigger=_nothing_since(BEGUN, "Pending", "Submitting"),
+            actions=[ChangeFlowRunState(state=StateType.SCHEDULED, name="AwaitingRetry", message=taken)],
+        ),
+    ]
+
+
+def ensure_automations() -> None:
+    """Install all automations on the server, and delete outdated ones.
+
+    An unchanged one stays: it has a state, and somebody may have disabled it.
+    """
+    wanted = {core.name: core for core in automations()}
+    with get_client(sync_client=True) as client:
+        for name in (*_OLDER, BURY, PLAN_ANEW):
+            for automation in client.read_automations_by_name(name):
+                if name in wanted and _alike(automation, wanted[name]):
+                    del wanted[name]
+                else:
+                    client.delete_automation(automation.id)
+        for core in wanted.values():
+            client.create_automation(core)
+        with suppress(ObjectNotFound):
+            client.delete_block_document(client.read_block_document_by_name(*_BLOCK).id)
+
+
+def _alike(automation: AutomationCore, wanted: AutomationCore) -> bool:
+    fields = {"name", "description", "trigger", "actions"}
+    return automation.model_dump(include=fields) == wanted.model_dump(include=fields)
+
+
+def _nothing_since(seconds: int, *events: str) -> EventTrigger:
+    """A trigger for runs of ours that have no event for so many seconds after one of these events."""
+    return EventTrigger(
+        after={f"prefect.flow-run.{event}" for event in events},
+        expect={"prefect.flow-run.*"},
+        match=_RUN,
+        match_related=_OUR_RUNS,
+        for_each={"prefect.resource.id"},
+        posture=Posture.Proactive,
+        threshold=1,
+        within=timedelta(seconds=seconds),
+    )
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def environment_of(port: str, project: Project | None = None) -> dict[str, str]:
     pages = {"PREFECT_UI_API_URL": f"{seen.rstrip('/')}/api"} if host == environment.EVERYWHERE else {}
     own = {
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": ",".join(own_origins(port, seen)),
-        "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # seconds; as flows/services/automations.py expects
+        "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # seconds; as flows/services/deployments.py expects
         "PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "5",  # the default of 30 delays a queue of rounds
         "PREFECT_WORKER_QUERY_SECONDS": "5",  # a run that somebody starts begins within 5 s; the default is 10
         "PREFECT_LOGGING_LEVEL": "WARNING",  # on this terminal; prefect.yaml sets INFO for the logs of runs in the UI

@@ -102,17 +102,14 @@ FLOWS = {  # beside what Prefect loads
     "import ldpflow_flows.monitoring.webhook": "",
 }
 SLOW_FLOWS = {
-    "import ldpflow_flows.monitoring.alerts": "dpcore.results.pages",
     "import ldpflow_flows.dry_runs": f"{FLOW} dpcore.rounds.planning",
     "import ldpflow_flows.audit": f"{FLOW} dpcore.audit",
-    "import ldpflow_flows.services.automations": "",
     "import ldpflow_flows.backfill": f"{FLOW} typer",
     "import ldpflow_flows.cleanup": FLOW,
     "import ldpflow_flows.collect": FLOW,
     "import ldpflow_flows.services.deployments": "",
     "import ldpflow_flows.estimate": FLOW,
     "import ldpflow_flows.tasks.permitted_folders": "numpy pandas pyarrow",
-    "import ldpflow_flows.tasks.failure_hooks": FLOW,
     "import ldpflow_flows.monitoring.metrics": "dpcore.results.pages",
     "import ldpflow_flows.publish": FLOW,
     "import ldpflow_flows.tasks.task_runner": "numpy pandas pyarrow",

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import log_ndtr
 
 from dpcore.audit import audit_scheme
-from dpcore.audit.enumeration.gaussian_noise import approximate_epsilon
+from dpcore.audit.enumeration.additive_noise import approximate_epsilon
 from dpcore.mechanisms.numeric import wavelet_laplace
 from dpcore.privacy import concentrated
 from dpcore.protocol.scheme import Scheme

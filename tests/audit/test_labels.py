@@ -14,7 +14,7 @@ from dpcore._random import seeded
 from dpcore.audit.attacks.averaging import averaging
 from dpcore.audit.attacks.report_distribution import faithfulness
 from dpcore.client import Client
-from dpcore.protocol.records import privatization
+from dpcore.protocol.records import blocks
 from dpcore.protocol.scheme import Scheme
 from tests.helpers.audits import TOGETHER, on
 from tests.protocol.test_labels import LABELS
@@ -75,7 +75,7 @@ def labels_change_places(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_level_is_the_labels(patch: pytest.MonkeyPatch) -> None:
-    honest = privatization._privatize_block
+    honest = blocks._privatize_block
 
     def privatize(scheme: Scheme, cells: Any, random: Any, block: int) -> Any:
         sent = honest(scheme, cells, random, block)
@@ -85,7 +85,7 @@ def the_level_is_the_labels(patch: pytest.MonkeyPatch) -> None:
             sent.digest, sent.n, {**sent.answers, "income": type(sent.of("pet"))(np.arange(sent.n), said)}
         )
 
-    patch.setattr(privatization, "_privatize_block", privatize)
+    patch.setattr(blocks, "_privatize_block", privatize)
 
 
 def pets_of_the_north_are_not_hidden(patch: pytest.MonkeyPatch) -> None:

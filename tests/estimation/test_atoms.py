@@ -7,7 +7,7 @@ import scipy
 
 import dpcore as dp
 from dpcore.errors import SchemeError
-from dpcore.estimation.requirements import check_estimates
+from dpcore.estimation.registry import check_estimates
 from dpcore.functionals import Atom, Entropy, Mean, Quantile
 from dpcore.pipeline import estimate_all
 from dpcore.populations import consumer_expenditure

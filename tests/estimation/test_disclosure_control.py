@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpcore.estimation.disclosure_control import shown
+from dpcore.estimation.groups import shown
 
 FEWEST = 50
 

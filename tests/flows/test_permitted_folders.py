@@ -21,7 +21,7 @@ from ldpflow_flows import settings
 from ldpflow_flows.audit import enumerate_loss, land_checks
 from ldpflow_flows.settings import RoundSettings
 from ldpflow_flows.studies import settings as study_settings
-from ldpflow_flows.tasks import failure_hooks, permitted_folders
+from ldpflow_flows.tasks import permitted_folders, stage
 from ldpflow_flows.tasks.steps import aggregate_batch, land, prepare
 from tests.helpers import warehouses
 from tests.helpers.flow_cases import FLOWS, TASKS
@@ -214,9 +214,9 @@ def test_what_tells_of_a_failure_looks_nowhere_else(here: Path, outside: Path) -
     run = preparation.prepare(
         defaults.DEFAULT_SCHEME, round_="2026-11-20", clients=1000, data=outside, flow_run_id="asked"
     )
-    assert failure_hooks.run_of("asked", {"data": str(outside)}) is None
+    assert stage.run_of("asked", {"data": str(outside)}) is None
     (here / "runs").symlink_to(outside / "runs")
-    assert failure_hooks.run_of("asked", {"data": str(here)}) is None
+    assert stage.run_of("asked", {"data": str(here)}) is None
     (here / "runs").unlink()
     (outside / "runs").rename(here / "runs")
-    assert failure_hooks.run_of("asked", {"data": str(here)}).folder == here / "runs" / run.folder.name
+    assert stage.run_of("asked", {"data": str(here)}).folder == here / "runs" / run.folder.name

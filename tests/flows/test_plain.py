@@ -32,7 +32,7 @@ from ldpflow_flows.settings import (
     NamedRound,
     RoundSettings,
 )
-from ldpflow_flows.tasks import failure_hooks, stage, steps, task_runner
+from ldpflow_flows.tasks import stage, steps, task_runner
 from tests.helpers import collectors, undrawn, warehouses
 from tests.helpers.flow_cases import unplugged
 from tests.helpers.schemes import QUESTION
@@ -326,17 +326,17 @@ def test_a_failure_has_a_page_that_says_what_there_is(
             raise DPCoreError("it is locked")
 
     client = SimpleNamespace(create_artifact=pages.append)
-    monkeypatch.setattr(failure_hooks, "get_client", lambda sync_client: _Entered(client))
-    monkeypatch.setattr(failure_hooks, "land_failure", land)
+    monkeypatch.setattr(stage, "get_client", lambda sync_client: _Entered(client))
+    monkeypatch.setattr(stage, "land_failure", land)
     monkeypatch.setattr(
-        failure_hooks,
+        stage,
         "flow_run_logger",
         lambda *_: SimpleNamespace(error=lambda text, *parts: lines.append(text % parts)),
     )
     identifier = UUID(int=1 if ended else 2)
     settings = {"data": str(run.folder.parents[1])}
     flow_run = SimpleNamespace(id=identifier, name="r", parameters=settings)
-    failure_hooks.report_failure(SimpleNamespace(name="round"), flow_run, Failed(message="it *broke*"))
+    stage.report_failure(SimpleNamespace(name="round"), flow_run, Failed(message="it *broke*"))
     (page,) = pages
     assert (page.key, page.type, page.flow_run_id) == ("round-failure", "markdown", identifier)
     assert page.description == "Failed: what happened and what to do"
@@ -378,7 +378,7 @@ class _Entered:
     ],
 )
 def test_what_to_do_goes_by_how_it_ended(state: Any, said: str) -> None:
-    assert failure_hooks.advice(state).startswith(said)
+    assert stage.advice(state).startswith(said)
 
 
 def test_runs_are_named_by_scheme_and_round(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,8 +23,7 @@ from dpcore.rounds.steps import aggregation, preparation, privatization
 from ldpflow_flows import round as rounds
 from ldpflow_flows.settings import RoundSettings
 from ldpflow_flows.tasks import steps
-from ldpflow_flows.tasks.failure_hooks import advice, run_of
-from ldpflow_flows.tasks.stage import is_transient, key
+from ldpflow_flows.tasks.stage import advice, is_transient, key, run_of
 from tests.helpers import warehouses
 from tests.helpers.flow_cases import FLOWS, TASKS
 from tests.helpers.tapes import Tape, Written, only

@@ -18,7 +18,7 @@ from prefect.states import Cancelled, Completed, Crashed, Failed, Pending, Runni
 
 from dpcore.errors import SchemeError
 from dpcore.rounds.project import Project
-from ldpflow_flows.monitoring import alerts, metrics, status, watch
+from ldpflow_flows.monitoring import metrics, status, watch
 from ldpflow_flows.monitoring.status import Line
 from ldpflow_flows.monitoring.webhook import URL, Message, Outbox
 from ldpflow_flows.names import CHECKS_FAILED, TAG
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.flows
 def outbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outbox:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
-    monkeypatch.setattr(alerts, "_SETTLED", alerts._SETTLED * 0)
+    monkeypatch.setattr(watch, "_SETTLED", watch._SETTLED * 0)
     monkeypatch.setattr(watch, "_FIRST_PAUSE", 0.01)
     return Outbox(status.outbox_file())
 
@@ -113,7 +113,7 @@ def test_a_state_is_waited_for_until_it_is_the_last(
     from datetime import UTC, datetime
 
     run = ended(client, "killed", Crashed())
-    assert run not in [str(one.id) for one in alerts.ended_badly(client, datetime(2026, 1, 1, tzinfo=UTC))]
+    assert run not in [str(one.id) for one in watch.ended_badly(client, datetime(2026, 1, 1, tzinfo=UTC))]
 
 
 ITS_SERVER_DIED = (
@@ -160,7 +160,7 @@ def test_a_run_that_died_is_told_and_begun_again_twice(
 def test_many_runs_are_told(
     client: SyncPrefectClient, outbox: Outbox, told: Sent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(alerts, "_PAGE", 3)
+    monkeypatch.setattr(watch, "_PAGE", 3)
     watch.look(outbox)
     for number in range(7):
         ended(client, f"number {number}", Failed())

@@ -11,7 +11,7 @@ from tests.frozen import behaviour
 def flows() -> behaviour.Document:
     """Every flow and task as it is declared, and every automation."""
     # Prefect takes a second to import, and quick tests that need none read this file, too.
-    from ldpflow_flows.services import automations
+    from ldpflow_flows.services import deployments
     from tests.helpers.flow_cases import FLOWS, TASKS
 
     tasks = [
@@ -43,9 +43,9 @@ def flows() -> behaviour.Document:
         "forms": behaviour.section(["flow", "field", "says"], forms),
         "automations": behaviour.section(
             ["automation", "is"],
-            [[core.name, json.dumps(_ordered(core.model_dump(mode="json")))] for core in automations.automations()],
+            [[core.name, json.dumps(_ordered(core.model_dump(mode="json")))] for core in deployments.automations()],
         ),
-        "constants": behaviour.section(["events", "taken"], [[automations.HEARTBEAT, automations.BEGUN]]),
+        "constants": behaviour.section(["events", "taken"], [[deployments.HEARTBEAT, deployments.BEGUN]]),
     }
 
 

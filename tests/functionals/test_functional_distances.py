@@ -9,7 +9,7 @@ import pytest
 
 import dpcore as dp
 from dpcore.errors import SchemeError
-from dpcore.estimation.requirements import check_estimates
+from dpcore.estimation.registry import check_estimates
 from dpcore.functionals import KullbackLeibler, Reference, Wasserstein, parse
 from dpcore.populations import consumer_expenditure
 

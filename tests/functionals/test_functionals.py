@@ -10,7 +10,7 @@ import scipy
 
 from dpcore.errors import SchemeError
 from dpcore.estimation.density.densities import Spline
-from dpcore.estimation.requirements import check_estimates
+from dpcore.estimation.registry import check_estimates
 from dpcore.functionals import (
     KINDS,
     Both,

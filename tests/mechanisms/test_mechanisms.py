@@ -20,7 +20,7 @@ from dpcore.mechanisms.categorical.local_hashing import LocalHashing
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.mechanisms.registry import BY_KIND, BY_TYPE
 from dpcore.privacy.budget import Budget
-from dpcore.rounds.planning.expected_aggregate import expected_statistics
+from dpcore.rounds.planning.assumed_population import expected_statistics
 
 ONE = Budget.parse("1")
 LARGE = {

@@ -12,7 +12,7 @@ import pytest
 
 from dpcore.cli import main
 from dpcore.errors import InvalidRecord, SchemeError
-from dpcore.populations.proposal import proposed_scheme
+from dpcore.populations.inspection import proposed_scheme
 from dpcore.protocol.scheme import Scheme
 
 FRAME = pd.DataFrame(

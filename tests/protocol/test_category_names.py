@@ -15,9 +15,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpcore.errors import InvalidRecord
-from dpcore.protocol.records import fixed_width_text
-from dpcore.protocol.records.category_names import ABSENT, UNKNOWN, Names
-from dpcore.protocol.records.fixed_width_text import Texts
+from dpcore.protocol.records import category_names
+from dpcore.protocol.records.category_names import ABSENT, UNKNOWN, Names, Texts
 from dpcore.protocol.syntax.attribute_types import CODES
 
 NOTHING = ("", "na", "n/a", "nan", "null", "none")
@@ -70,20 +69,20 @@ def test_tables_that_would_be_too_large_find_nothing_and_names_are_read_all_the_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     column = np.array([*FEW, "four", ""])
-    monkeypatch.setattr(fixed_width_text, "_LARGEST", 40)
+    monkeypatch.setattr(category_names, "_LARGEST", 40)
     assert Texts(FEW).places(column).tolist() == [-1] * 7
-    monkeypatch.setattr(fixed_width_text, "_LARGEST", 4)
+    monkeypatch.setattr(category_names, "_LARGEST", 4)
     assert Texts(FEW).places(column).tolist() == [-1] * 7
     assert Names("x", FEW, {}).cells(column).tolist() == [0, 1, 2, 3, 4, UNKNOWN, ABSENT]
 
 
 @pytest.mark.parametrize("known", [FEW, MANY], ids=["few", "many"])
 def test_columns_longer_than_what_is_compared_at_a_time(known: list[str]) -> None:
-    places = np.random.default_rng(5).integers(0, len(known), 3 * fixed_width_text._ROWS + 7)
+    places = np.random.default_rng(5).integers(0, len(known), 3 * category_names._ROWS + 7)
     column = np.array(known)[places]
     assert Texts(known).places(column).tolist() == places.tolist()
-    column[fixed_width_text._ROWS + 1] = known[0][:-1] + "!"
-    assert np.flatnonzero(Texts(known).places(column) < 0).tolist() == [fixed_width_text._ROWS + 1]
+    column[category_names._ROWS + 1] = known[0][:-1] + "!"
+    assert np.flatnonzero(Texts(known).places(column) < 0).tolist() == [category_names._ROWS + 1]
 
 
 FORMS: dict[str, Any] = {

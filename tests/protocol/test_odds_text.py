@@ -13,8 +13,7 @@ import pytest
 from dpcore.audit import audit_scheme
 from dpcore.errors import SchemeError
 from dpcore.privacy.odds import exp_above
-from dpcore.protocol.odds import SchemeOdds, scheme_odds
-from dpcore.protocol.odds_text import LANGUAGES, Line, Telling, tell, texts_of, times
+from dpcore.protocol.odds import LANGUAGES, Line, SchemeOdds, Telling, scheme_odds, tell, texts_of, times
 from dpcore.protocol.scheme import Scheme
 
 EVERY = "\n".join(

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dpcore.errors import DPCoreError, InvalidRecord, SchemeError
-from dpcore.estimation.requirements import check_estimates
+from dpcore.estimation.registry import check_estimates
 from dpcore.protocol.revision import revise
 from dpcore.protocol.scheme import Scheme
 

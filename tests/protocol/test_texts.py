@@ -12,7 +12,7 @@ import pytest
 from dpcore._random import seeded
 from dpcore.client import Client
 from dpcore.errors import InvalidRecord, SchemeError
-from dpcore.protocol.records.privatization import privatize
+from dpcore.protocol.records.blocks import privatize
 from dpcore.protocol.records.texts import TextDomain
 from dpcore.protocol.scheme import Scheme
 

@@ -10,8 +10,7 @@ import pytest
 
 from dpcore.collector.browser_client import ENTRY, joined
 from dpcore.errors import SchemeError
-from dpcore.protocol.odds import scheme_odds
-from dpcore.protocol.odds_text import pages_of, tell, texts_of
+from dpcore.protocol.odds import pages_of, scheme_odds, tell, texts_of
 from dpcore.protocol.revision import revise
 from dpcore.protocol.scheme import Scheme
 from tests.helpers.bundles import Bundle

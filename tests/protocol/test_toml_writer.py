@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.protocol.syntax import toml_writer
+from dpcore.protocol.syntax import canonical
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 VALUES = st.recursive(
@@ -23,18 +23,18 @@ TABLES = st.recursive(
 
 @given(TABLES)
 def test_what_is_written_reads_back(table: dict[str, object]) -> None:
-    text = toml_writer.dumps(table)
+    text = canonical.dumps(table)
     assert tomllib.loads(text) == table
-    assert toml_writer.dumps(tomllib.loads(text)) == text
+    assert canonical.dumps(tomllib.loads(text)) == text
 
 
 def test_a_list_has_a_line_for_each_entry_and_tables_come_last() -> None:
     table = {"a": {"b": {"c": []}}, "d": [[1], ["\t\x01"]], "e f": True, "g": {}}
-    assert toml_writer.dumps(table) == (
+    assert canonical.dumps(table) == (
         'd = [\n    [\n        1,\n    ],\n    [\n        "\t\\u0001",\n    ],\n]\n"e f" = true\n\n[a.b]\nc = []\n\n[g]\n'
     )
 
 
 def test_a_float_has_no_one_spelling_and_is_refused() -> None:
     with pytest.raises(TypeError, match="float"):
-        toml_writer.dumps({"epsilon": 0.1})
+        canonical.dumps({"epsilon": 0.1})

@@ -13,7 +13,7 @@ import dpcore as dp
 from dpcore import pipeline
 from dpcore.cli.round_summary import render
 from dpcore.errors import SchemeError
-from dpcore.estimation.requirements import check_estimates
+from dpcore.estimation.registry import check_estimates
 from dpcore.protocol.domain import dates
 from dpcore.results import warehouse
 from dpcore.results.pages import pieces, publish

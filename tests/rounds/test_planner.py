@@ -18,9 +18,7 @@ from dpcore.functionals import parse
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
 from dpcore.rounds.planning.aims import Aim, Forecast
-from dpcore.rounds.planning.assumed_population import Assumed
-from dpcore.rounds.planning.expected_aggregate import expected_aggregate, expected_statistics
-from dpcore.rounds.planning.lower_bound import of_curve
+from dpcore.rounds.planning.assumed_population import Assumed, density_ratio, expected_aggregate, expected_statistics
 from dpcore.rounds.planning.planner import Planner
 from dpcore.rounds.planning.search import least, rounded_clients, rounded_epsilon
 
@@ -74,15 +72,15 @@ def test_a_density_is_held_against_all_mechanisms_of_the_epsilon_that_is_planned
     found = pets.plan(Aim.parse("weight: density"), epsilon="1")
     planned = Scheme.from_toml(PETS.replace("epsilon = 1.5", "epsilon = 1"))
     assert found.limit is None
-    assert found.of_curve == of_curve(planned.attributes["weight"], "density", planned.clients)
+    assert found.of_curve == density_ratio(planned.attributes["weight"], "density", planned.clients)
 
 
 def test_a_number_and_a_category_have_no_error_of_a_density(pets: Planner) -> None:
     attributes = Scheme.from_toml(PETS).attributes
-    assert of_curve(attributes["weight"], "density", 100_000) > 1.1
-    assert of_curve(attributes["weight"], "mean", 100_000) is None
+    assert density_ratio(attributes["weight"], "density", 100_000) > 1.1
+    assert density_ratio(attributes["weight"], "mean", 100_000) is None
     silent = Scheme.from_toml(PETS.replace("epsilon = 1.5", 'epsilon = 1.5\nmissing = "category"'))
-    assert of_curve(silent.attributes["weight"], "density", 100_000) is None
+    assert density_ratio(silent.attributes["weight"], "density", 100_000) is None
 
 
 @pytest.mark.usefixtures("alone")

@@ -1,10 +1,8 @@
 """Exact privacy loss by enumeration of the integers that clients draw with.
 
 Modules:
-    additive_noise: largest loss of additive noise over all pairs of input cells
-    attribute_pairs: loss of the two reports of a pair of attributes together
+    additive_noise: largest loss of additive noise over all pairs of input cells, and epsilon of Gaussian noise at a delta
     exact_loss: exact loss of every attribute of a scheme
-    finite_channel: largest likelihood ratio of a finite channel
-    gaussian_noise: epsilon of Gaussian noise at a delta
+    finite_channel: largest likelihood ratio of a finite channel, and of the two channels of a pair of attributes
     loss: privacy losses as exact numbers
 """

@@ -1,14 +1,23 @@
-"""The exact largest loss of additive noise, over every pair of input cells of the integer tables.
+"""The exact largest loss of additive noise, over every pair of input cells of the integer tables, and Gaussian noise's epsilon.
 
 This is a second, exhaustive way to the result that `calibration.sensitivity` finds by branch and bound.  Cells are arranged on
 a circle, and pairs are visited by their distance on it.  If a pair is farther apart than the support of any function of a
 block, its two rows have disjoint supports and their distance is the sum of their norms, which is cheap to evaluate.  The
 supports are read from the tables.
+
+The epsilon of Gaussian noise at a delta is computed from its concentration independently of `privacy.concentrated`.  Noise with
+Renyi divergence at most a rho for every order a > 1 is (epsilon, delta)-private for
+
+    epsilon = a rho + (a ln(1 - 1/a) - ln(a - 1) - ln delta) / (a - 1)
+
+([Canonne2020], corollary 13), for any order a.  A golden-section search finds the best order, with logarithms of `decimal`
+rounded up.  Mechanisms are designed with `privacy.concentrated`, which uses other algorithms for both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +25,11 @@ import numpy as np
 # Losses of several blocks are first compared as floats: sums of a few dozen positive terms, relative error below 2^-47.
 # Losses within this margin of the largest are recomputed as fractions, which decide.  For one block, floats are exact.
 _MARGIN = 2.0**-40
+_DIGITS = 60
+_BITS = 40  # results are multiples of 2^-40, rounded up
+_GOLDEN = Decimal("0.6180339887498948482")
+_STEPS = 60
+_RANGE = Decimal(-8), Decimal(16)  # searched values of ln(a - 1)
 
 
 def largest_loss(tables: Sequence[np.ndarray], noise_scales: Sequence[int]) -> tuple[Fraction, tuple[int, int]]:
@@ -95,3 +109,28 @@ def _around(table: np.ndarray) -> np.ndarray:
     """Return the table twice, one function per row; in 32 bits if all distances fit, which is twice as fast."""
     fits = 2 * int(np.abs(table).sum(axis=1).max(initial=0)) < 1 << 31
     return np.ascontiguousarray(np.concatenate([table, table]).T, dtype=np.int32 if fits else np.int64)
+
+
+def approximate_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
+    """Return an epsilon, rounded up, at which rho-concentrated noise is (epsilon, delta)-private.
+
+    >>> float(approximate_epsilon(Fraction(1, 100), Fraction(1, 10**6))) < 0.71
+    True
+    """
+    with localcontext(prec=_DIGITS, rounding=ROUND_CEILING):
+        concentration = Decimal(rho.numerator) / Decimal(rho.denominator)
+        # `ln` rounds half to even, so the next digit below is a lower bound
+        surprise = -(Decimal(delta.numerator) / Decimal(delta.denominator)).ln().next_minus()
+
+        def epsilon(log_beyond: Decimal) -> Decimal:
+            beyond = log_beyond.exp()  # a - 1; every order is valid, so its rounding does not matter
+            order = 1 + beyond
+            lost = order * (order / beyond).ln().next_minus() + beyond.ln().next_minus()
+            return order * concentration + (surprise - lost + Decimal(10) ** (10 - _DIGITS)) / beyond
+
+        low, high = _RANGE
+        for _ in range(_STEPS):
+            left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+            low, high = (low, right) if epsilon(left) < epsilon(right) else (left, high)
+        least = max(epsilon(low), Decimal(0))
+        return Fraction(int((least * 2**_BITS).to_integral_value(ROUND_CEILING)), 1 << _BITS)

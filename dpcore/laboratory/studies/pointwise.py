@@ -26,7 +26,7 @@ from dpcore.laboratory.studies.targets.densities import Target
 from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.protocol.scheme import Scheme
-from dpcore.rounds.planning.expected_aggregate import expected_aggregate
+from dpcore.rounds.planning.assumed_population import expected_aggregate
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)  # on each cell, where every density here is smooth
 _BALANCED_AT, _REFERENCE_LEVEL = 1e8, 5  # n epsilon^2, and a level near the balance there

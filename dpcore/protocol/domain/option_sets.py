@@ -8,7 +8,7 @@ from typing import Any
 from dpcore.errors import SchemeError
 from dpcore.mechanisms.categorical.set_selection import MOST_CHOSEN, check_options
 from dpcore.protocol.attribute import BOX, Attribute
-from dpcore.protocol.domain.joint_attribute import Axis
+from dpcore.protocol.domain.pairs import Axis
 from dpcore.protocol.syntax.attribute_types import CATEGORIES, CODES
 from dpcore.protocol.syntax.fields import printable
 

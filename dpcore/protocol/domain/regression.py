@@ -27,7 +27,7 @@ class Regression:
 def read(tables: Any) -> Mapping[str, Regression]:
     """Return regressions by name; raises SchemeError for anything but texts and tables of `formula` and `reference`.
 
-    `estimation.requirements` checks the formulas, which clients do not read.
+    `estimation.registry` checks the formulas, which clients do not read.
     """
     if not isinstance(tables, Mapping):
         raise SchemeError(f"{REGRESSIONS} must be a table, got {tables!r}; {_EXAMPLE}")

@@ -1,7 +1,10 @@
-"""Bounds and support points of a numeric attribute.
+"""Bounds, support points and bins of a number, as a scheme declares them.
 
 Support points are lower, lower + step, ..., upper, or a list.  A client's value is rounded to the nearest support point.  The
 distribution is estimated on the support points, and each has its own input cell.
+
+Bins are categories that are ranges: `bins = [20000, 50000]` makes three: below 20000, 20000 to below 50000, 50000 and above.
+An edge belongs to the upper range.
 """
 
 from __future__ import annotations
@@ -152,3 +155,32 @@ def check_room(mechanism: Mechanism, sizes: Mapping[str, int]) -> None:
             f"{mechanism.name} has {mechanism.inputs} input cells, but {sizes['categories']} answers need "
             f'{sizes["points"]}; declare more levels or cells, or mechanism = "auto"'
         )
+
+
+def read_bins(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the bins, codes and values of an attribute's table, and the names of its `categories`.
+
+    Raises SchemeError unless the edges increase as doubles, which clients compare.
+    """
+    edges, values = tuple(entries["bins"]), entries["values"]
+    check_within(-LARGEST, LARGEST, **{f"bins[{place}]": edge for place, edge in enumerate(edges)})
+    if any(float(below) >= float(above) for below, above in pairwise(edges)):
+        raise SchemeError("bins must increase; sort the edges and remove equal ones")
+    names = _bin_names(edges)
+    if values is not None and len(values) != len(names):
+        raise SchemeError(f"values must list one number for each of the {len(names)} bins, got {len(values)}")
+    if values is None and entries["functionals"]:
+        raise SchemeError("functionals of bins need values, one number for each bin; add values or remove functionals")
+    return {
+        "bins": edges,
+        "categories": (*names, *([MISSING] if entries["missing"] == "category" else [])),
+        "codes": codes_of_silence(entries),
+        "values": None if values is None else tuple(map(float, values)),
+    }
+
+
+def _bin_names(edges: tuple[Fraction, ...]) -> list[str]:
+    """The names of the ranges in tables."""
+    edge_names = [name_of(edge) for edge in edges]
+    between = [f"{below} to below {above}" for below, above in pairwise(edge_names)]
+    return [f"below {edge_names[0]}", *between, f"{edge_names[-1]} and above"]

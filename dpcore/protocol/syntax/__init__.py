@@ -3,10 +3,9 @@
 Modules:
     attribute_table: the table of one attribute, read and written
     attribute_types: attribute types defined by another, such as boolean
-    canonical: the text of a scheme, read and written
+    canonical: the text of a scheme, read and written, and TOML in one spelling
     fields: numbers and names in schemes and messages
     json_schema: the JSON schema of scheme files
     keys: every key of a scheme: type, range, default and description
     mechanism_design: the design of an attribute's mechanism, and the choice if none is named
-    toml_writer: TOML in one spelling
 """

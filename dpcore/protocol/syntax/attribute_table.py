@@ -18,7 +18,7 @@ from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.categorical.option_sets import ONE_CHOSEN, ONE_ITEM, is_joint_share
 from dpcore.mechanisms.registry import IN_SCHEMES
 from dpcore.protocol.attribute import MISSING, Attribute
-from dpcore.protocol.domain import bins, joint_attribute, option_sets, support_points
+from dpcore.protocol.domain import option_sets, pairs, support_points
 from dpcore.protocol.records.texts import NORMALIZATIONS, TextDomain
 from dpcore.protocol.syntax import keys
 from dpcore.protocol.syntax.fields import listed, number, printable
@@ -53,7 +53,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
             entries |= support_points.silence(entries, table)
             sizes = {"points": 0, "clients": clients}
         elif kind == keys.CROSSED:
-            entries |= joint_attribute.read(entries)
+            entries |= pairs.read_joint(entries)
             sizes, functionals = {"categories": len(entries["categories"])}, ()
         elif kind == keys.PLANE:
             sizes, functionals = {}, ()
@@ -68,7 +68,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
             sizes = {"symbols": entries["texts"].symbols, "length": entries["max_bytes"]}
             functionals = ()
         else:
-            entries |= categories_of(entries) if kind == "categorical" else bins.read(entries)
+            entries |= categories_of(entries) if kind == "categorical" else support_points.read_bins(entries)
             sizes = {"categories": len(entries["categories"])}
             functionals = () if entries["values"] is None else ("mean",)
         entries["name"], entries["column"] = name, name if entries.get("column") is None else entries["column"]
@@ -76,7 +76,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
         check_title("title", table.get("title"))
         entries["mechanism"] = _mechanism(kind, entries, table, sizes)
         if kind == keys.PLANE:
-            entries["sides"] = joint_attribute.numbers(entries, math.isqrt(entries["mechanism"].inputs))
+            entries["sides"] = pairs.joint_numbers(entries, math.isqrt(entries["mechanism"].inputs))
         elif kind == keys.LATTICE:
             support_points.check_room(entries["mechanism"], sizes)
         elif kind == keys.SET:

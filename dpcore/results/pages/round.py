@@ -12,8 +12,7 @@ from typing import Any
 from dpcore import wire
 from dpcore.errors import DPCoreError, WarehouseError
 from dpcore.privacy.odds import MOST_ROUNDS
-from dpcore.protocol.odds import scheme_odds
-from dpcore.protocol.odds_text import Telling, tell, texts_of
+from dpcore.protocol.odds import Telling, scheme_odds, tell, texts_of
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
 from dpcore.results.pages.content import find, gather

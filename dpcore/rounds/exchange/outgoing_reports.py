@@ -33,8 +33,7 @@ from dpcore.populations.dialect import Dialect
 from dpcore.privacy.budget import Budget
 from dpcore.privacy.ledger import Ledger
 from dpcore.protocol import tokens
-from dpcore.protocol.records import privatization
-from dpcore.protocol.records.blocks import BLOCK, keep_memory
+from dpcore.protocol.records.blocks import BLOCK, keep_memory, privatize
 from dpcore.protocol.records.category_names import is_missing, says_nothing
 from dpcore.protocol.report import Report, ReportBatch, batch_of, concatenate, with_ids
 from dpcore.protocol.scheme import Scheme
@@ -117,7 +116,7 @@ def send(
     if not keeping.is_any:  # nothing is charged: records are read once, and an invalid one discards all drafts
         keep_memory()
         once = enumerate(read())
-        batches = (with_ids(privatization.privatize(scheme, block, secure(), index), secure()) for index, block in once)
+        batches = (with_ids(privatize(scheme, block, secure(), index), secure()) for index, block in once)
         return Sent(reports=_write(target, scheme, batches, sent_for))
     blocks = _blocks(scheme, records, keeping, read)
     asked = _Asked(scheme, keeping, sent_for, lambda: _people(keeping, read))

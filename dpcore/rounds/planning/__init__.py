@@ -2,14 +2,11 @@
 
 Modules:
     aims: aims, forecasts and plans
-    assumed_population: the population that a plan assumes
+    assumed_population: the population that a plan assumes, its expected aggregate, and lower bounds on errors
     detection: smallest differences that an experiment finds
     dry_runs: repeated simulated rounds, with errors and coverage of the estimates
-    expected_aggregate: the expected aggregate
     joint_plan: plans for two attributes
-    lower_bound: lower bounds on the error of any mechanism
-    odds: epsilons for given odds
+    odds: epsilons for given odds, and epsilons of published deployments
     planner: the planner: clients, epsilon or error
-    published_epsilons: epsilons of published deployments
     search: search for the smallest sufficient number
 """

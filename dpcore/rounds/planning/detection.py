@@ -25,10 +25,10 @@ from dpcore.functionals import parse
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import category_law
-from dpcore.protocol.syntax import toml_writer
+from dpcore.protocol.syntax import canonical
 from dpcore.protocol.syntax.keys import PLANE
 from dpcore.results.tables.comparisons import outcomes, unavailable
-from dpcore.rounds.planning.expected_aggregate import expected_aggregate
+from dpcore.rounds.planning.assumed_population import expected_aggregate
 from dpcore.rounds.planning.search import LEAST_CLIENTS, MOST_CLIENTS
 
 
@@ -91,7 +91,7 @@ def _estimates(scheme: Scheme, people: Any, reports: int) -> dict[tuple[str, str
         raise SchemeError(
             "the scheme asks for texts only, which are not known beforehand; plan for their visible_share"
         )
-    plain = Scheme.from_toml(toml_writer.dumps(document | {"pairs": []}) + "\n")
+    plain = Scheme.from_toml(canonical.dumps(document | {"pairs": []}) + "\n")
     aggregate = expected_aggregate(plain, people, reports)
     results: dict[tuple[str, str], FunctionalEstimate] = {}
     for name, attribute in plain.attributes.items():

@@ -23,8 +23,8 @@ from dpcore.privacy.budget import Budget
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import cell_law
-from dpcore.protocol.syntax import toml_writer
-from dpcore.rounds.planning.expected_aggregate import expected_aggregate, expected_statistics
+from dpcore.protocol.syntax import canonical
+from dpcore.rounds.planning.assumed_population import expected_aggregate, expected_statistics
 from dpcore.rounds.planning.search import LEAST_CLIENTS, MOST_CLIENTS, fewest_clients
 
 TABLE = "table"
@@ -153,7 +153,7 @@ def _apart(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _written(document: Mapping[str, Any]) -> str:
-    return toml_writer.dumps(document) + "\n"
+    return canonical.dumps(document) + "\n"
 
 
 def _forecast(schemes: list[tuple[str, Scheme, bool]], aim: PairAim, people: Any, clients: int) -> tuple[Way, ...]:

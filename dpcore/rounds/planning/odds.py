@@ -1,7 +1,8 @@
-"""The epsilons for given odds of guessing an answer: for one attribute, or for all attributes of a scheme.
+"""The epsilons for given odds of guessing an answer, and those of published deployments to compare with.
 
-(1) Odds are those of the most informative report, so they are valid for every mechanism.  (2) The results are conservative:
-each epsilon is rounded down, and for all attributes together the odds of the changed scheme are enumerated.
+The odds are of one attribute, or of all attributes of a scheme.  (1) They are those of the most informative report, so they are
+valid for every mechanism.  (2) The results are conservative: each epsilon is rounded down, and for all attributes together the
+odds of the changed scheme are enumerated.  The deployments are from the slides of [Szabo2024].
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dpcore.privacy.budget import Budget
 from dpcore.privacy.odds import Odds, budget_of
 from dpcore.protocol.odds import SchemeOdds, scheme_odds
 from dpcore.protocol.scheme import Scheme
-from dpcore.protocol.syntax import toml_writer
+from dpcore.protocol.syntax import canonical
 
 _FIXED = ("client", "design")  # keys that depend on epsilon
 _DIGITS = 3
@@ -97,4 +98,27 @@ def _above(budget: Budget) -> Fraction:
 
 
 def _parsed(document: Mapping[str, Any]) -> Scheme:
-    return Scheme.from_toml(toml_writer.dumps(document) + "\n")
+    return Scheme.from_toml(canonical.dumps(document) + "\n")
+
+
+@dataclass(frozen=True)
+class Published:
+    """A deployment; low and high: epsilons, natural-log units.  delta: the largest one, 0 for none.
+
+    trust: 'local' if devices add the noise, 'central' if a curator does.
+    """
+
+    organization: str
+    low: float
+    high: float
+    delta: float
+    trust: str
+
+
+PUBLISHED = (
+    Published("Apple", 2.0, 8.0, 0.0, "local"),
+    Published("Google", 0.6, 10.0, 1e-10, "local"),
+    Published("Microsoft", 1.67, 4.7, 1e-5, "local"),
+    Published("US Census, County Business Patterns", 34.9, 34.9, 1e-5, "central"),
+    Published("US Census, 2020 Decennial", 13.64, 49.2, 1e-5, "central"),
+)

@@ -38,13 +38,17 @@ from dpcore.mechanisms.registry import BY_KIND, options_of
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.simulation import category_law, category_shares
-from dpcore.protocol.syntax import keys, toml_writer
+from dpcore.protocol.syntax import canonical, keys
 from dpcore.protocol.syntax.fields import listed
 from dpcore.rounds.planning.aims import DENSITY, FREQUENCY, VISIBLE, Aim, Forecast, Plan
-from dpcore.rounds.planning.assumed_population import Assumed, population_of
-from dpcore.rounds.planning.expected_aggregate import expected_aggregate
+from dpcore.rounds.planning.assumed_population import (
+    Assumed,
+    density_ratio,
+    expected_aggregate,
+    lower_bound,
+    population_of,
+)
 from dpcore.rounds.planning.joint_plan import PairAim, PairPlan, plan_pair
-from dpcore.rounds.planning.lower_bound import limit, of_curve
 from dpcore.rounds.planning.search import LEAST_CLIENTS, MOST_CLIENTS, WITHIN, fewest_clients, least, rounded_epsilon
 
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 100), Fraction(16)
@@ -226,8 +230,8 @@ class Planner:
             forecast=forecast,
             choices=tuple(choices),
             needed=needed,
-            limit=limit(attribute, aim.quantity, self._people, budget, reports),
-            of_curve=of_curve(redesigned.attributes[aim.attribute], aim.quantity, reports),
+            limit=lower_bound(attribute, aim.quantity, self._people, budget, reports),
+            of_curve=density_ratio(redesigned.attributes[aim.attribute], aim.quantity, reports),
             may_be_silent=self._may_be_silent(aim),
             one_bin=self._one_bin(aim, clients, forecast.value, budget),
         )
@@ -336,7 +340,7 @@ def _size(forecast: Forecast) -> float:
 
 
 def _parsed(document: Mapping[str, Any]) -> Scheme:
-    return Scheme.from_toml(toml_writer.dumps(document) + "\n")
+    return Scheme.from_toml(canonical.dumps(document) + "\n")
 
 
 def _read(estimate: DensityEstimate | FrequencyEstimate, aim: Aim, mechanism: str, law: np.ndarray | None) -> Forecast:

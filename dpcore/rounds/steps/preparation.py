@@ -21,7 +21,7 @@ from typing import Any
 
 from dpcore import populations, wire
 from dpcore.errors import SchemeError, WarehouseError
-from dpcore.estimation.requirements import check_estimates
+from dpcore.estimation.registry import check_estimates
 from dpcore.protocol.scheme import Scheme
 from dpcore.results import warehouse
 from dpcore.rounds import population_margins

@@ -10,8 +10,7 @@ import pandas as pd
 from dpcore import populations, wire
 from dpcore._random import secure
 from dpcore.errors import InvalidRecord, SchemeError
-from dpcore.protocol.records import privatization
-from dpcore.protocol.records.blocks import BLOCK, block_sizes, keep_memory
+from dpcore.protocol.records.blocks import BLOCK, block_sizes, keep_memory, privatize, report_blocks
 from dpcore.protocol.report import concatenate, with_ids
 from dpcore.results import warehouse
 from dpcore.results.tables import spending
@@ -35,7 +34,7 @@ def privatize_shard(run: Run, shard: int) -> Path:
         scheme, clients = run.scheme, run.plan.clients
         blocks = range(shard * SHARD_BLOCKS, min(len(block_sizes(clients)), (shard + 1) * SHARD_BLOCKS))
         people = run.respondents
-        batches = privatization.report_blocks(scheme, people, clients, run.random, blocks)
+        batches = report_blocks(scheme, people, clients, run.random, blocks)
         wire.write_reports(path, scheme, concatenate(batch for _, batch in batches))
     return path
 
@@ -66,7 +65,7 @@ def privatize_records(run: Run) -> list[Path]:
     for index, block in enumerate(populations.read_blocks(records, scheme, size=BLOCK, dialect=run.plan.dialect)):
         path = run.reports(index)
         if not path.exists():
-            reports = privatization.privatize(scheme, block, random, index)
+            reports = privatize(scheme, block, random, index)
             # Sorting by random ids removes the order of the records; a dry run gives no privacy, so it needs no ids.
             wire.write_reports(path, scheme, reports if is_rehearsal else with_ids(reports, secure()))
         paths.append(path)

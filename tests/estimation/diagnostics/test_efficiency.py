@@ -14,8 +14,7 @@ from dpcore.estimation.diagnostics.efficiency import _grouped, least_error, leas
 from dpcore.functionals import Derivative, Entropy, Mean, parse
 from dpcore.functionals.base import FunctionDensity
 from dpcore.protocol.scheme import Scheme
-from dpcore.rounds.planning.assumed_population import Assumed
-from dpcore.rounds.planning.expected_aggregate import expected_aggregate
+from dpcore.rounds.planning.assumed_population import Assumed, expected_aggregate
 from tests.helpers.cases import of_each_kind
 
 LAWS = (

@@ -10,7 +10,7 @@ import pytest
 
 import dpcore as dp
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimation.requirements import check_estimates
+from dpcore.estimation.registry import check_estimates
 from dpcore.mechanisms import DyadicWave, SquareWave
 from dpcore.privacy.budget import Budget
 from dpcore.wire import read_aggregate, read_reports, write_aggregate, write_reports

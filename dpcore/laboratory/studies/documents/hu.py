@@ -20,7 +20,7 @@ from dpcore.functionals import Mean as MeanOfDensity
 from dpcore.laboratory.central.laplace_mechanism import LaplaceMechanism
 from dpcore.laboratory.central.queries import Count, Mean, Query
 from dpcore.populations import consumer_expenditure
-from dpcore.populations.consumer_expenditure import EXPENDITURE_UPPER, INCOME_UPPER
+from dpcore.populations.registry import EXPENDITURE_UPPER, INCOME_UPPER
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
 
