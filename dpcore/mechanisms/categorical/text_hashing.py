@@ -170,7 +170,8 @@ class TextHashing(Mechanism):
         if values.dtype.kind != "S":
             return super().input_cells(values)
         texts = self.symbols_of(values)
-        if texts.max(initial=END) > self.symbols or ((texts[:, :-1] == END) & (texts[:, 1:] != END)).any():
+        is_long = values.dtype.itemsize > self.length
+        if is_long or texts.max(initial=END) > self.symbols or ((texts[:, :-1] == END) & (texts[:, 1:] != END)).any():
             raise InvalidRecord(f"texts must be {self.length} bytes 0..{self.symbols} with zeros at the end only")
         return values
 
@@ -237,7 +238,7 @@ class TextHashing(Mechanism):
         for row, own in enumerate(by_row.T):
             buckets = self.states(counts["text"] if names else np.arange(self.buckets), row)
             held = np.bincount(buckets, own, self.buckets).astype(np.int64)
-            tables.append(self.oracle.simulate(held, random.spawn(row)))
+            tables.append(self.oracle.simulate(held, random))
         return np.concatenate([by_row.sum(axis=0), *tables])
 
     def labels(self) -> Labels:
