@@ -66,7 +66,7 @@ def test_records_are_charged_before_the_first_of_them_is_privatized(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(privatization.privatization, "privatize", killed)
+        patch.setattr(privatization, "privatize", killed)
         with pytest.raises(KeyboardInterrupt):
             undrawn.run(scheme, records=records(tmp_path), round_="r", data=tmp_path)
     run = preparation.prepare(scheme, records=records(tmp_path), round_="r", data=tmp_path)

@@ -2,7 +2,8 @@
 
 Modules:
     additive_noise: largest loss of additive noise over all pairs of input cells, and epsilon of Gaussian noise at a delta
+    attribute_pairs: loss of the two reports of a pair of attributes together
     exact_loss: exact loss of every attribute of a scheme
-    finite_channel: largest likelihood ratio of a finite channel, and of the two channels of a pair of attributes
+    finite_channel: largest likelihood ratio of a finite channel
     loss: privacy losses as exact numbers
 """

@@ -28,7 +28,8 @@ import numpy as np
 
 from dpcore._random import seeded
 from dpcore.audit.enumeration.additive_noise import approximate_epsilon, largest_loss, largest_square
-from dpcore.audit.enumeration.finite_channel import audit_pair, largest_ratio, turns_of
+from dpcore.audit.enumeration.attribute_pairs import audit_pair
+from dpcore.audit.enumeration.finite_channel import largest_ratio, turns_of
 from dpcore.audit.enumeration.loss import Loss
 from dpcore.audit.findings import AttributeAudit, Finding, PairAudit, SchemeAudit
 from dpcore.errors import CalibrationError
