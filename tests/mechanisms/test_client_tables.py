@@ -21,8 +21,9 @@ ONE = Budget.parse("1")
 LARGE = {
     "wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3},
     "crossed_wave": {"cells": 8},
+    "text_hashing": {"buckets": 16},
 }  # by default its tables are
-TOLD = {"categories": 6, "points": 0, "clients": 10_000, "at_most": 2, "least_size": 1}
+TOLD = {"categories": 6, "points": 0, "clients": 10_000, "at_most": 2, "least_size": 1, "symbols": 3, "length": 4}
 EVERY = {**BY_TYPE, "plane": BY_KIND["plane"]}
 KINDS = {name: kind for kinds in EVERY.values() for name, kind in kinds.items()}
 TABLES = {
@@ -116,6 +117,7 @@ DOMAIN = {
     "numeric": 'type = "numeric"\nlower = 0\nupper = 1',
     "categorical": 'type = "categorical"\ncategories = ["a", "b", "c"]',
     "set": 'type = "set"\ncategories = ["a", "b", "c"]',
+    "text": 'type = "text"\nmax_bytes = 4\nalphabet = "abc"',
     "plane": 'type = "numeric"\nof = ["x", "y"]\nlower = [0, 0]\nupper = [1, 1]',
 }
 OPTIONS = {str: '"{}"', int: "3", Fraction: "0.5", list[int]: "[3]", list[Fraction]: "[0.5, 0.5]"}

@@ -23,6 +23,7 @@ DOMAIN = {
     "numeric": 'type = "numeric"\nlower = 0\nupper = 1',
     "categorical": 'type = "categorical"\ncategories = ["a", "b", "c"]',
     "set": 'type = "set"\ncategories = ["a", "b", "c"]',
+    "text": 'type = "text"\nmax_bytes = 4',
     "plane": 'type = "numeric"\nof = ["x", "y"]\nlower = [0, 0]\nupper = [1, 1]',
 }
 ALIEN = {str: '"nowhere"', int: "-1", Fraction: '"nowhere"', list[int]: "[-1]", list[Fraction]: '["nowhere"]'}
@@ -44,6 +45,8 @@ def test_the_design_takes_what_is_declared(subtests: pytest.Subtests) -> None:
                 "clients",
                 "at_most",
                 "least_size",
+                "symbols",
+                "length",
             } & set(taken)
             for option in kind.declared.options:
                 assert option.default == taken[option.name].default, option.name

@@ -15,8 +15,8 @@ from dpcore.privacy.budget import Budget
 from dpcore.protocol import label_sums
 
 N = 120
-TOLD = {"categories": 9, "points": 0, "clients": 2000, "at_most": 2, "least_size": 1}
-LARGE = {"wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3}}
+TOLD = {"categories": 9, "points": 0, "clients": 2000, "at_most": 2, "least_size": 1, "symbols": 3, "length": 4}
+LARGE = {"wavelet_laplace": {"cells": 128, "degree": 1, "finest_level": 3}, "text_hashing": {"buckets": 4}}
 EVERY = {
     name: kind.design(
         Budget.parse("1"), **{key: TOLD[key] for key in kind.declared.scheme_facts}, **LARGE.get(name, {})
