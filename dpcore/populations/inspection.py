@@ -128,7 +128,10 @@ def _with_categories(counts: ColumnCounts, question: Attribute, table: pa.Table,
     if question.texts is None:
         cells = question.names.cells(column)
     else:
-        cells = replace(question.texts, other="").cells(column)[1]
+        try:
+            cells = replace(question.texts, other="").cells(column)[1]
+        except TypeError:
+            return counts.plus(refused=["a list"] * len(column))
         cells[cells == TOO_LONG] = UNKNOWN
     is_missing, is_unknown = cells == ABSENT, cells == UNKNOWN
     is_refused = (is_unknown & (question.outside != OTHER)) | (cells < ABSENT)  # and sets that are too large

@@ -299,7 +299,7 @@ class Attribute:
             codes == UNKNOWN,
             first,
             f"column {self.column!r} has a text with other characters",
-            f"those of alphabet; {remedy}",
+            f"{'those of alphabet' if texts.alphabet else 'texts or whole numbers, without control characters'}; {remedy}",
         )
         return cells
 

@@ -147,7 +147,7 @@ def _followed(first: Scheme, second: Scheme) -> dict[str, list[str]]:
     if not names:
         raise SchemeError(
             f"scheme {second.name} {second.digest[:12]}: no ranges of a numeric attribute of the first round; make one "
-            "with ldpflow scheme --from"
+            "with ldpflow scheme --from, or omit --after: rounds of texts are not combined"
         )
     able = [name for name in names if _can_follow(first, name)] or names  # several attributes can have one column
     return {name: two_rounds.questions_of(two_rounds.asked(first, name), second) for name in able}
@@ -216,7 +216,8 @@ def _refused(scheme: Scheme, names: Iterable[str], round_: str) -> Iterator[str]
 
 def _table_of_texts(attribute: Attribute, texts: Sequence[str]) -> str:
     """The TOML table of the attribute that asks which of these texts a client has."""
-    names = [text for text in dict.fromkeys((*texts, OTHER)) if text != MISSING]
+    none = MISSING if attribute.missing == "category" else ""
+    names = [text for text in dict.fromkeys((*texts, OTHER)) if text != none]
     lines = [
         f"\n[attributes.{attribute.name}]",
         'type = "categorical"',

@@ -252,7 +252,7 @@ def test_texts_give_the_same_reports_or_are_refused_by_both(tmp_path: Path, root
             *("drug: expected characters of alphabet", "code: expected characters of alphabet"),
             *(
                 "code: expected at most 1 bytes",
-                "name: expected characters of alphabet",
+                "name: expected a text without control characters",
                 "name: expected at most 16 bytes",
             ),
         )

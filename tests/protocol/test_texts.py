@@ -93,6 +93,15 @@ def test_lists_are_refused_and_never_become_other() -> None:
         assert _read(WORDS + 'outside = "other"\n', ["tea", value]) == ["tea", "other"]
 
 
+def test_control_characters_are_no_text() -> None:
+    texts = Scheme.from_toml(ANY.replace("epsilon", "normalize = []\nepsilon")).attributes["word"].texts
+    assert texts is not None
+    strange = ["\x1b[m", "a\nb", "\x7f", "\u202ea", "\u200eb", "a\u2028"]
+    assert (texts.cells(strange)[1] != 0).all()
+    cells = np.array([b"\x1b[m", b"\xff", "\u00e9".encode(), b""], dtype="S6")
+    assert texts.are_possible(cells).tolist() == [False, False, True, False]
+
+
 def test_a_missing_text_is_refused_or_counted() -> None:
     for nothing in ("", "  ", None, float("nan")):
         with pytest.raises(
@@ -112,6 +121,7 @@ def test_a_missing_text_is_refused_or_counted() -> None:
         ('alphabet = "ab"\noutside = "other"', "allow the text 'other'"),
         ('functionals = ["mean"]', "functionals are of numbers"),
         ("max_bytes = 25", "between 1 and 24"),
+        ('max_bytes = 1\nalphabet = "\u00e9 "', "shorter than every character"),
         ('normalize = ["nfd"]', "one of 'nfc', 'case', 'blanks'"),
         ('categories = ["a"]', "unknown key 'categories'"),
     ],
@@ -157,6 +167,23 @@ def test_a_client_with_a_secret_repeats_its_answer_to_the_same_text() -> None:
     assert answers[0] == answers[1] == answers[3]
     assert answers[2][0] == answers[0][0]  # the row is the token's
     assert answers[2] != answers[0]
+
+
+def test_texts_of_one_bucket_have_one_answer_for_life_and_two_attributes_have_two() -> None:
+    two = ANY.replace(
+        "[attributes.word]",
+        '[attributes.other]\ntype = "text"\nmax_bytes = 6\ncolumn = "word"\nepsilon = 1\n[attributes.word]',
+    )
+    scheme = Scheme.from_toml(two)
+    client = Client(scheme, seeded(1), secret=b"y" * 32)
+    first = client.report({"word": "a"}).answers
+    assert first["word"][1] != first["other"][1]
+    mechanism, texts = scheme.attributes["word"].mechanism, scheme.attributes["word"].texts
+    assert texts is not None
+    words = [f"{number}" for number in range(20_000)]
+    states = mechanism.states(texts.symbols_of(["a", *words]), first["word"][0])
+    same = words[int(np.flatnonzero(states[1:] == states[0])[0])]
+    assert client.report({"word": same}).answers["word"] == first["word"]
 
 
 def test_examples_are_texts_that_records_may_hold() -> None:

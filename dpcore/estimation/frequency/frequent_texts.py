@@ -12,7 +12,7 @@ odds of the search [GenoveseRoederWasserman2006].
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,18 +39,26 @@ from dpcore.mechanisms.categorical.text_hashing import (
 class FrequentTexts:
     """The candidates of a search, the largest share first: at most BEAM, m of them.
 
-    texts: (m, length) symbols.  shares, errors: estimates and their standard errors.  low, high: simultaneous intervals of all
-    candidates within [0, 1].  is_reported: whether each is reported.  On average, at most 5 % of the reported texts are texts
+    texts: (m, length) symbols.  intervals: of their shares.  low, high: simultaneous intervals of all candidates within
+    [0, 1].  is_reported: whether each is reported.  On average, at most 5 % of the reported texts are texts
     that nobody has.
     """
 
     texts: np.ndarray
-    shares: np.ndarray
-    errors: np.ndarray
+    intervals: SelectedIntervals
     low: np.ndarray
     high: np.ndarray
     is_reported: np.ndarray
-    clients: int
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The estimates, unbiased, (m,)."""
+        return self.intervals.raw
+
+    @property
+    def errors(self) -> np.ndarray:
+        """Their standard errors, (m,)."""
+        return self.intervals.standard_errors
 
 
 def frequent_texts(
@@ -59,7 +67,9 @@ def frequent_texts(
     """Return the frequent texts from the statistics of a round, (S,); raises NotEstimable if a row has no report."""
     clients, tables = mechanism.model().split(statistics)
     if not clients.all():
-        raise NotEstimable(f"open answers: {len(clients)} rows need reports each; collect those of about 1,000 clients")
+        raise NotEstimable(
+            f"a search for texts needs about 1,000 reports, and there are {clients.sum():,}; collect more"
+        )
     own = mechanism.oracle.model()
     frequencies = own.frequencies(tables, clients[:, None])
     texts, odds = _searched(mechanism, frequencies, clients)
@@ -67,18 +77,20 @@ def frequent_texts(
     buckets = np.stack([mechanism.hashed(texts, row) for row in range(stage.first, ROWS)])
     threshold = float(scipy.stats.norm.isf((1 - confidence) / len(texts)))
     shares, null_errors, rest = _regression(mechanism, frequencies, clients, stage, buckets, threshold)
-    null_errors *= np.sqrt(np.maximum(_spread(rest, clients[stage.rows], buckets) / null_errors**2, 1.0))
-    n, other = int(clients[stage.rows].sum()), float(own.other_mean)
+    n = int(clients[stage.rows].sum())
+    gain = own.variance(np.clip(shares, 0.0, 1.0), n) - own.variance(0.0, n)
+    errors = np.sqrt(null_errors**2 + np.maximum(gain, 0.0))
+    excess = np.sqrt(np.maximum(_spread(rest, clients[stage.rows], buckets) / errors**2, 1.0))
+    null_errors, errors = null_errors * excess, errors * excess
+    other = float(own.other_mean)
     supports = np.clip(n * other + shares / null_errors * np.sqrt(n * other * (1 - other)), 0.0, n)
     p_values = np.where(supports > 0, scipy.special.betainc(np.maximum(supports, 1e-9), n - supports + 1, other), 1.0)
     weights = scipy.special.expit(odds)
     is_reported = _discovered(p_values, weights / weights.mean())
-    gain = own.variance(np.clip(shares, 0.0, 1.0), n) - own.variance(0.0, n)
-    errors = np.sqrt(null_errors**2 + np.maximum(gain, 0.0))
-    half = float(scipy.stats.norm.isf((1 - confidence) / 2 / len(texts))) * errors
     order = np.argsort(-shares, kind="stable")
-    low, high = (np.clip(end, 0.0, 1.0)[order] for end in (shares - half, shares + half))
-    return FrequentTexts(texts[order], shares[order], errors[order], low, high, is_reported[order], int(clients.sum()))
+    intervals = SelectedIntervals(shares[order], errors[order], len(texts), own, n)
+    low, high = intervals.simultaneous(confidence)
+    return FrequentTexts(texts[order], intervals, low, high, is_reported[order])
 
 
 def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> float:
@@ -87,31 +99,39 @@ def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> f
     Every stage must keep the text's prefix among the best BEAM.  Its log odds after the search are normal with mean
     d^2 R / 2 - log(12 N): d is the share in standard errors, R the part of the clients who search, N the number of possible
     texts.  On average, the posterior probabilities of the texts that nobody has add up to one at most, so the weighted test of
-    a text with posterior probability p has about the level q p / (p + 1), q = `SIGNIFICANCE`.  Returns 1 if no share suffices.
+    a text with posterior probability p has about the level q p / (p + 1), q = `SIGNIFICANCE`.  Supports are binomial [CornishFisher1938].
+    Returns 1 if no share suffices.
     """
     model, even, symbols = mechanism.oracle.model(), 1 / mechanism.buckets, mechanism.symbols + 1
-    null = np.sqrt(float(model.variance(even, clients)))
+    null, other = np.sqrt(float(model.variance(even, clients))), float(model.means(np.array(even)))
     points, weights = np.polynomial.hermite_e.hermegauss(constants.HERMITE_NODES)
     guard = np.sqrt(1 + 1 / np.sqrt(np.pi * (ESTIMATION_ROWS - 1)))  # mean of max(1, s^2), s^2 that of `_spread`
+
+    def is_passed(share: float, rows: int, level: np.ndarray | float, factor: float = 1.0) -> np.ndarray:
+        """Return the probability that a text's supports in so many rows pass a test of no text at this level.
+
+        The critical value is that of Cornish and Fisher's expansion.  factor: on its distance from the mean.
+        """
+        n = round(clients * rows / ROWS)
+        scale, z = np.sqrt(n * other * (1 - other)), scipy.stats.norm.isf(level)
+        critical = n * other + factor * (scale * z + (1 - 2 * other) * (z**2 - 1) / 6)
+        chance = float(model.means(np.array(min(share + even, 1.0))))
+        return np.asarray(scipy.stats.binom.sf(critical, n, chance))
 
     def shortfall(share: float) -> float:
         """Return the power less the probability that a text of this share is found."""
         own = np.sqrt(float(model.variance(min(share + even, 1.0), clients))) / null
-        seen = [share / null * np.sqrt(stage.rows.stop / ROWS) for stage in mechanism.stages]
-        retained = 1.0
-        for stage, deviations in zip(mechanism.stages[:-1], seen, strict=False):
-            retained *= scipy.stats.norm.cdf(
-                (deviations - scipy.stats.norm.isf(min(BEAM / float(symbols) ** stage.length, 0.5))) / own
-            )
-        odds = (
-            seen[-1] ** 2 / 2
-            + seen[-1] * own * points
-            - np.log(constants.TEXT_SHARES)
-            - mechanism.length * np.log(symbols)
+        retained = np.prod(
+            [
+                is_passed(share, stage.rows.stop, min(BEAM / float(symbols) ** stage.length, 0.5))
+                for stage in mechanism.stages[:-1]
+            ]
         )
-        posterior = scipy.special.expit(odds)
-        threshold = scipy.stats.norm.isf(constants.SIGNIFICANCE * posterior / (posterior + 1))
-        reported = scipy.stats.norm.cdf((share / null * np.sqrt(ESTIMATION_ROWS / ROWS) - guard * threshold) / own)
+        seen = share / null * np.sqrt(mechanism.stages[-1].rows.stop / ROWS)
+        prior = np.log(constants.TEXT_SHARES) + mechanism.length * np.log(symbols)
+        posterior = scipy.special.expit(seen**2 / 2 + seen * own * points - prior)
+        level = constants.SIGNIFICANCE * posterior / (posterior + 1)
+        reported = is_passed(share, ESTIMATION_ROWS, level, guard)
         return power - float(retained * (weights @ reported) / weights.sum())
 
     if shortfall(1.0) >= 0:
@@ -244,24 +264,26 @@ def text_shares(described: Any, statistics: np.ndarray, n: int, confidence: floa
 
     Raises NotEstimable, with the smallest share that can be seen, if there is none.
     """
-    mechanism = described.mechanism
+    mechanism, domain = described.mechanism, described.texts
     visible = visible_share(mechanism, n)
     frequent = frequent_texts(mechanism, statistics, confidence)
-    if not frequent.is_reported.any():
+    cells = mechanism.cells_of(frequent.texts)
+    is_shown = frequent.is_reported & domain.are_possible(cells)  # reports may also favour bytes that are no text
+    if not is_shown.any():
         raise NotEstimable(
             f"no text of {described.name} is frequent enough to be found; with {n:,} reports a text is found from a share of "
             f"about {100 * visible:.2g} %; collect more reports, or raise its epsilon"
         )
-    raw, errors = frequent.shares[frequent.is_reported], frequent.errors[frequent.is_reported]
+    raw, errors = frequent.shares[is_shown], frequent.errors[is_shown]
     model = mechanism.model().of_row
     most = max(model.other_mean, 1 - model.other_mean) * ROWS / ESTIMATION_ROWS / model.contrast
     return TextEstimate(
         attribute=described.name,
-        categories=tuple(described.texts.texts_of(mechanism.cells_of(frequent.texts[frequent.is_reported]))),
+        categories=tuple(domain.texts_of(cells[is_shown])),
         values=np.clip(raw, 0.0, 1.0),
         raw=raw,
         spread=Spread(errors**2, np.zeros((0, len(raw))), np.zeros((0, 0))),
-        intervals=SelectedIntervals(raw, errors, len(frequent.texts)),
+        intervals=replace(frequent.intervals, raw=raw, standard_errors=errors),
         confidence=confidence,
         n=n,
         numbers=None,

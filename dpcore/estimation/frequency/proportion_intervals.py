@@ -84,25 +84,36 @@ class ScoreIntervals:
         Scores are 0 or 1, and the sum of a category's is binomial.  Far in its tails a score test rejects too often: of 10,000
         categories at epsilon 4 its limits cover all shares of 300 clients with .29 instead of .95, the wider ones with .97.
         """
-        from scipy.special import betaincinv  # commands that estimate nothing read this module too
-
         single = confidence ** (1 / len(self.raw))
         low, high = within_bounds(self, self.raw, single)
-        start, contrast, tail = float(self.model.other_mean), float(self.model.contrast), (1 - single) / 2
-        hits = np.clip(start + contrast * self.raw, 0.0, 1.0) * self.n
-        others = self.n - hits
-        least = np.where(
-            hits > constants.SOLVER_ROUNDING,
-            betaincinv(np.maximum(hits, constants.SOLVER_ROUNDING), others + 1, tail),
-            0.0,
-        )
-        most = np.where(
-            others > constants.SOLVER_ROUNDING,
-            betaincinv(hits + 1, np.maximum(others, constants.SOLVER_ROUNDING), 1 - tail),
-            1.0,
-        )
-        below, above = (np.clip((end - start) / contrast, 0.0, 1.0) for end in (least, most))
+        below, above = binomial_limits(self.model, self.raw, self.n, (1 - single) / 2)
         return np.minimum(low, below), np.maximum(high, above)
+
+
+def binomial_limits(
+    model: ScoreSums, raw: np.ndarray, n: float | np.ndarray, tail: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the limits within [0, 1] of frequencies whose supports of n reports are binomial [ClopperPearson1934], (k,) each.
+
+    tail: error probability of either limit.
+    """
+    from scipy.special import betaincinv  # commands that estimate nothing read this module too
+
+    start, contrast = float(model.other_mean), float(model.contrast)
+    hits = np.clip(start + contrast * raw, 0.0, 1.0) * n
+    others = n - hits
+    least = np.where(
+        hits > constants.SOLVER_ROUNDING,
+        betaincinv(np.maximum(hits, constants.SOLVER_ROUNDING), others + 1, tail),
+        0.0,
+    )
+    most = np.where(
+        others > constants.SOLVER_ROUNDING,
+        betaincinv(hits + 1, np.maximum(others, constants.SOLVER_ROUNDING), 1 - tail),
+        1.0,
+    )
+    below, above = (np.clip((end - start) / contrast, 0.0, 1.0) for end in (least, most))
+    return below, above
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,22 +11,33 @@ import numpy as np
 from dpcore._random import Source
 from dpcore.errors import SchemeError
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
-from dpcore.estimation.frequency.proportion_intervals import NormalIntervals
+from dpcore.estimation.frequency.proportion_intervals import NormalIntervals, binomial_limits
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, estimated, normal_quantile
+from dpcore.mechanisms.observation_model import ScoreSums
 
 TEXTS = "texts"  # the estimator of open answers, in schemes and tables
 
 
 @dataclass(frozen=True, eq=False)
 class SelectedIntervals(NormalIntervals):
-    """Intervals of the reported among so many candidates."""
+    """Intervals of texts that were selected among candidates.
+
+    candidates: their number.  model, n: of the buckets' supports, and the reports that they come from.
+    """
 
     candidates: int
+    model: ScoreSums
+    n: int
 
     def simultaneous(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return limits within [0, 1], shapes (k,), that cover the shares of all candidates together (Bonferroni)."""
-        low, high = self(normal_quantile(1 - (1 - confidence) / self.candidates))
-        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+        """Return limits within [0, 1], shapes (k,), that cover the shares of all candidates together (Bonferroni).
+
+        They contain the binomial limits, because few reports support a text if epsilon is large.
+        """
+        error = (1 - confidence) / self.candidates
+        low, high = (np.clip(end, 0.0, 1.0) for end in self(normal_quantile(1 - error)))
+        below, above = binomial_limits(self.model, self.raw, self.n, error / 2)
+        return np.minimum(low, below), np.maximum(high, above)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice, product
 from typing import Any
@@ -19,6 +19,9 @@ from dpcore.protocol.records.category_names import ABSENT, BLANKS, UNKNOWN, is_k
 TOO_LONG = -3  # in place of a text: more bytes than one may have
 NORMALIZATIONS = ("nfc", "case", "blanks")  # in the order in which they are applied
 _EXAMPLES = 1024
+_CONTROL = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)  # of terminals, lines and directions
 _BLANKS = re.compile(f"[{BLANKS}]+")
 
 
@@ -26,9 +29,9 @@ _BLANKS = re.compile(f"[{BLANKS}]+")
 class TextDomain:
     """The texts of an attribute.
 
-    alphabet: their characters, '' for any but NUL.  max_bytes: of a text in UTF-8, 1..24.  normalize: of NORMALIZATIONS.
-    missing: the text for no answer, '' if there is none.  other: the text for all that are too long or have other
-    characters, '' if these are refused.
+    alphabet: their characters, '' for any but control ones.  max_bytes: of a text in UTF-8, 1..24.  normalize: of
+    NORMALIZATIONS.  missing: the text for no answer, '' if there is none.  other: the text for all that are too long or have
+    other characters, '' if these are refused.
 
     Symbols are the bytes of the alphabet's characters in UTF-8, numbered from 1 in increasing order; without an alphabet the
     bytes themselves.  Raises SchemeError for an alphabet whose characters differ from their normalized form, and for others
@@ -45,6 +48,10 @@ class TextDomain:
         check_whole(1, MOST_SYMBOLS, max_bytes=self.max_bytes)
         if len({*self.alphabet}) < len(self.alphabet) or not self.alphabet.isprintable():
             raise SchemeError("alphabet must be different printable characters")
+        if not any(len(one.encode()) <= self.max_bytes for one in (self.alphabet or "a").replace(" ", "")):
+            raise SchemeError(
+                f"max_bytes = {self.max_bytes} is shorter than every character of alphabet, but for a blank"
+            )
         for character in self.alphabet:
             if character != " " and self.normalized(character) != character:
                 raise SchemeError(
@@ -97,7 +104,7 @@ class TextDomain:
         text = self.normalized(value)
         if not text or text == self.missing:
             return ABSENT
-        if "\0" in text or (self.alphabet and not {*text} <= {*self.alphabet}):
+        if _CONTROL.search(text) or (self.alphabet and not {*text} <= {*self.alphabet}):
             return UNKNOWN
         try:
             return text if len(text.encode()) <= self.max_bytes else TOO_LONG
@@ -122,6 +129,11 @@ class TextDomain:
             read = [self.other if text in (UNKNOWN, TOO_LONG) else text for text in read]
             codes[codes != ABSENT] = 0
         return self.symbols_of("" if isinstance(text, int) else text for text in read), codes
+
+    def are_possible(self, cells: np.ndarray) -> np.ndarray:
+        """Return which symbols are those of a text that records may hold, or of no answer, (n,) bool."""
+        again, codes = replace(self, other="").cells(self.texts_of(cells))
+        return np.asarray((again == cells) & ((codes == 0) | ((cells == b"") & bool(self.missing))))
 
     def examples(self) -> np.ndarray:
         """Return some texts that records may hold as input cells, increasing: the shortest, 1,024 at most."""

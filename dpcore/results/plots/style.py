@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import re
 import textwrap
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -103,7 +104,9 @@ def png(figure: Figure) -> bytes:
     _take_literally(figure)
     buffer = io.BytesIO()
     canvas: Any = Canvas(figure)
-    canvas.draw()  # `savefig` would traverse all artists twice, for the layout and for drawing
+    with warnings.catch_warnings():  # texts of respondents may have characters that the font lacks
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        canvas.draw()  # `savefig` would traverse all artists twice, for the layout and for drawing
     opaque = Image.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba()).convert("RGB")
     opaque.save(buffer, "png", dpi=(DPI, DPI), compress_level=_COMPRESSION)
     return buffer.getvalue()

@@ -107,15 +107,12 @@ def scheme_tables(scheme: Scheme) -> dict[str, pd.DataFrame]:
 
 def _with_texts(tables: dict[str, pd.DataFrame], round_: Round) -> dict[str, pd.DataFrame]:
     """The tables of a scheme, where `categories` also has the texts that the round found, those of all clients first."""
-    positions: dict[tuple[str, str], int] = {}
-    for estimate in every_estimate(round_):
-        if isinstance(estimate, TextEstimate):
-            for text in estimate.categories:
-                positions.setdefault((estimate.attribute, text), len(positions))
-    texts = [(*key, position, None) for key, position in positions.items()]
-    rows = _frame(texts, "attribute category position value", value="float64")
+    estimates = (estimate for estimate in every_estimate(round_) if isinstance(estimate, TextEstimate))
+    keys = dict.fromkeys((estimate.attribute, text) for estimate in estimates for text in estimate.categories)
+    rows = pd.DataFrame(list(keys), columns=["attribute", "category"])
+    rows = rows.assign(position=rows.groupby("attribute").cumcount(), value=np.nan)
     listed = [frame for frame in (tables["categories"], rows) if len(frame)]
-    return tables | {"categories": pd.concat(listed, ignore_index=True) if listed else rows}
+    return tables | {"categories": pd.concat(listed, ignore_index=True) if listed else tables["categories"]}
 
 
 def _own_variances(attribute: Attribute) -> dict[str, float | None]:

@@ -15,6 +15,7 @@ import pandas as pd
 
 from dpcore.estimation import constants
 from dpcore.estimation.consistency import project_simplex
+from dpcore.estimation.frequency.text_estimate import TEXTS
 from dpcore.estimation.functional_estimate import moved, normal_quantile
 from dpcore.estimation.inference.comparison import simultaneous_deviations
 from dpcore.estimation.trend.trend import smooth
@@ -58,7 +59,11 @@ def trends_of(estimates: pd.DataFrame, first: str) -> tuple[pd.DataFrame, pd.Dat
 
 
 def _usable(estimates: pd.DataFrame) -> pd.DataFrame:
-    """The estimates with a standard error, of attributes with at most `TREND_NUMBERS` in a group; all proportions or none."""
+    """The estimates with a standard error, of attributes with at most `TREND_NUMBERS` in a group; all proportions or none.
+
+    Texts have no trend: those that are seldom found would be smoothed over the rounds that overestimate them.
+    """
+    estimates = estimates[estimates["estimator"] != TEXTS]
     has_error = estimates["standard_error"] > 0
     groups = [estimates[name] for name in ("run_id", "attribute", "given")]
     is_small = has_error.groupby(groups).transform("sum") <= constants.TREND_NUMBERS

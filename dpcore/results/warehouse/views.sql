@@ -694,6 +694,7 @@ numbers as (
         and latest_estimates.low is not null
         and latest_estimates.high is not null
         and latest_estimates.estimator <> 'two_rounds' -- two of one first round have its reports in common
+        and latest_estimates.estimator <> 'texts' -- found in the rounds that overestimate them
 ),
 pooled as (
     select

@@ -4,7 +4,7 @@ import { utf8 } from "./bytes.mjs";
 import { isPrintable } from "./entries.mjs";
 import { InvalidRecord, SchemeError } from "./errors.mjs";
 
-const FORBIDDEN = /[\0\p{Surrogate}]/u; // NUL, and halves of surrogate pairs
+const FORBIDDEN = /[\p{Cc}\p{Surrogate}\u200e\u200f\u2028-\u202e\u2066-\u2069]/u; // of terminals, lines and directions
 
 /** The domain of texts in the entries of an attribute's table; throws SchemeError. */
 export function textsIn(entries) {
@@ -15,10 +15,12 @@ export function textsIn(entries) {
   if (characters.size < [...alphabet].length || ![...characters].every(isPrintable)) {
     throw new SchemeError("alphabet must be different printable characters");
   }
+  const faultless = [...(alphabet || "a")].some((one) => one !== " " && utf8(one).length <= maxBytes);
   const used = alphabet ? new Set(utf8(alphabet)) : Array(256).keys();
   const bytes = [...used].filter(Boolean).sort((a, b) => a - b); // the first of them is symbol 1
   const texts = { alphabet, maxBytes, normalize, characters, bytes };
   const domain = { isNumber: false, unit: "", categories: [], outside, missing, ...texts };
+  if (!faultless) throw new SchemeError(`max_bytes = ${maxBytes} is shorter than every character of alphabet, but for a blank`);
   const changed = [...characters].find((character) => character !== " " && normalized(domain, character) !== character);
   if (changed !== undefined) throw new SchemeError(`alphabet: normalization changes '${changed}', so no text has it`);
   if (outside === "other" && (normalized(domain, "other") !== "other" || faultOf(domain, "other"))) {
@@ -37,7 +39,9 @@ function normalized({ normalize }, text) {
 
 /** What a normalized text should be and is not; "" if nothing is wrong. */
 function faultOf({ alphabet, characters, maxBytes }, text) {
-  if (FORBIDDEN.test(text) || (alphabet && [...text].some((one) => !characters.has(one)))) return "characters of alphabet";
+  if (FORBIDDEN.test(text) || (alphabet && [...text].some((one) => !characters.has(one)))) {
+    return alphabet ? "characters of alphabet" : "a text without control characters";
+  }
   return utf8(text).length > maxBytes ? `at most ${maxBytes} bytes` : "";
 }
 

@@ -12,13 +12,13 @@ _CURRENT = "state = 'landed' and replaced_by is null and forgotten_at is null an
 _NUMBERS = """
 with numbers as (
     select
-        run_id, attribute, given, functional, kind, estimate, plug_in, standard_error, confidence, low, high, reason,
+        run_id, attribute, given, functional, estimator, kind, estimate, plug_in, standard_error, confidence, low, high, reason,
         1 as part, rowid as place
     from functionals
     where estimator not in ('bias_aware', 'distribution_free', 'two_rounds') -- two_rounds depends on an earlier round
     union all
     select
-        run_id, attribute, given, 'frequency(' || category || ')', 'smooth', coalesce(raw, estimate), estimate,
+        run_id, attribute, given, 'frequency(' || category || ')', estimator, 'smooth', coalesce(raw, estimate), estimate,
         standard_error, confidence, low, high, null, 2, rowid
     from frequencies
 )
