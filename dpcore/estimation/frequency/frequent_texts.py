@@ -99,8 +99,8 @@ def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> f
     Every stage must keep the text's prefix among the best BEAM.  Its log odds after the search are normal with mean
     d^2 R / 2 - log(12 N): d is the share in standard errors, R the part of the clients who search, N the number of possible
     texts.  On average, the posterior probabilities of the texts that nobody has add up to one at most, so the weighted test of
-    a text with posterior probability p has about the level q p / (p + 1), q = `SIGNIFICANCE`.  Supports are binomial [CornishFisher1938].
-    Returns 1 if no share suffices.
+    a text with posterior probability p has about the level q p / (p + 1), q = `SIGNIFICANCE`.  Supports are binomial
+    [CornishFisher1938].  Other texts are taken to be rare.  Returns 1 if no share suffices.
     """
     model, even, symbols = mechanism.oracle.model(), 1 / mechanism.buckets, mechanism.symbols + 1
     null, other = np.sqrt(float(model.variance(even, clients))), float(model.means(np.array(even)))
