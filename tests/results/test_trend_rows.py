@@ -93,7 +93,14 @@ def test_rounds_that_are_no_dates_are_a_step_apart() -> None:
 
 def estimates_of(values: dict[str, float], functional: str = "mean", error: float = 1.0) -> pd.DataFrame:
     rounds = pd.DataFrame({"round": list(values), "estimate": list(values.values())})
-    key = {"attribute": "a", "given": "", "functional": functional, "standard_error": error, "confidence": 0.95}
+    key = {
+        "attribute": "a",
+        "given": "",
+        "functional": functional,
+        "estimator": "x",
+        "standard_error": error,
+        "confidence": 0.95,
+    }
     return rounds.assign(
         run_id="run " + rounds["round"],
         plug_in=rounds["estimate"],
@@ -132,6 +139,7 @@ def test_shares_without_an_error_and_attributes_of_many_categories_have_no_trend
     rows, checks = trends_of(pd.concat([estimates_of(values, "frequency(a)"), without]), "")
     assert rows.empty
     assert checks.empty
+    assert trends_of(estimates_of(values).assign(estimator="texts"), "")[0].empty
     many = [estimates_of(values, f"frequency({place})") for place in range(101)]
     assert trends_of(pd.concat(many), "")[0].empty
     assert len(trends_of(pd.concat(many[:100]), "")[0]) == 300
