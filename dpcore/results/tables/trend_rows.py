@@ -63,12 +63,12 @@ def _usable(estimates: pd.DataFrame) -> pd.DataFrame:
 
     Texts have no trend: those that are seldom found would be smoothed over the rounds that overestimate them.
     """
-    estimates = estimates[estimates["estimator"] != TEXTS]
     has_error = estimates["standard_error"] > 0
     groups = [estimates[name] for name in ("run_id", "attribute", "given")]
     is_small = has_error.groupby(groups).transform("sum") <= constants.TREND_NUMBERS
     is_whole = has_error.groupby([*groups, estimates["functional"].map(is_share)]).transform("all")
-    return estimates[has_error & is_small & (is_whole | ~estimates["functional"].map(is_share))]
+    is_trended = is_small & (estimates["estimator"] != TEXTS)
+    return estimates[has_error & is_trended & (is_whole | ~estimates["functional"].map(is_share))]
 
 
 def _until(tables: dict[str, pd.DataFrame], rounds: Sequence[str]) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
