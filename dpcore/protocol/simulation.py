@@ -141,7 +141,7 @@ def cell_law(attribute: Attribute, people: Any, condition: str | None = None) ->
     Of texts: records of a `text` and its `share`.
     """
     if attribute.texts is not None:
-        return _records(share=people.text_shares(attribute, condition))
+        return _records("share", *people.text_shares(attribute, condition))
     law = np.zeros(attribute.mechanism.inputs)
     if attribute.has_density:
         bounds, cells = (float(attribute.lower), float(attribute.upper)), len(attribute.cells)
@@ -154,12 +154,11 @@ def cell_law(attribute: Attribute, people: Any, condition: str | None = None) ->
 
 def counted(texts: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return records of a `text` and its `count`, as `TextHashing.simulate` takes them."""
-    return _records(count=(texts, counts))
+    return _records("count", texts, counts)
 
 
-def _records(**column: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Records of a text and a number of that name."""
-    [(name, (texts, numbers))] = column.items()
+def _records(name: str, texts: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Records of a text and a number of this name."""
     records = np.empty(len(texts), dtype=[("text", texts.dtype), (name, numbers.dtype)])
     records["text"], records[name] = texts, numbers
     return records

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -172,7 +172,11 @@ class FrequencyEstimate(OfGroup):
 
     @cached_property
     def _shown(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._moved(*within_bounds(self.intervals, self.raw, self.confidence))
+        return self._moved(*self._limits(self.confidence))
+
+    def _limits(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+        """The limits of every frequency within [0, 1], (k,) each."""
+        return within_bounds(self.intervals, self.raw, confidence)
 
     def _moved(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return moved(self.values, low, high, 0.0, 1.0)
@@ -358,3 +362,25 @@ class FrequencyEstimate(OfGroup):
         _, gradient, _ = functional.expand_probabilities(self.raw, np.asarray(self.numbers, dtype=np.float64))
         is_exact = functional.is_linear and self.reading is None and self.exposure.is_constant
         return Sensitivity(self.exposure.sensitivity(gradient), is_exact)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class SeparateShares(FrequencyEstimate):
+    """Shares that do not sum to one: of options that may be chosen together, or of some of all texts."""
+
+    one: ClassVar[str]  # the argument of `share_of`, for messages
+
+    def differs(self, confidence: float = 0.95) -> np.ndarray:
+        """Return that no share differs from an equal one, (k,): the shares have no sum to be equal parts of."""
+        return np.zeros(len(self.categories), dtype=bool)
+
+    def share_of(self, categories: Sequence[str], confidence: float = 0.95) -> FunctionalEstimate:
+        """Return the share of one category with its interval; raises SchemeError for several."""
+        if isinstance(categories, str) or len(set(categories)) != 1:
+            raise SchemeError(f"share_of takes a list of {self.one.format(self.attribute)}")
+        place = self._position(categories[0])
+        check_confidence(confidence)
+        low, high = (end[place] for end in self._moved(*self._limits(confidence)))
+        value = float(self.values[place])
+        interval = value, float(self.standard_errors[place]), float(low), float(high)
+        return estimated(f"share_of({categories[0]})", interval, confidence, value, "smooth")

@@ -39,16 +39,14 @@ from dpcore.mechanisms.categorical.text_hashing import (
 class FrequentTexts:
     """The candidates of a search, the largest share first: at most BEAM, m of them.
 
-    texts: (m, length) symbols.  intervals: of their shares.  low, high: simultaneous intervals of all candidates within
-    [0, 1].  is_reported: whether each is reported.  On average, at most 5 % of the reported texts are texts
-    that nobody has.
+    texts: (m, length) symbols.  intervals: of their shares.  is_reported: whether each is reported.  On average, at most 5 % of
+    the reported texts are texts that nobody has.  confidence: of low and high, simultaneous intervals of all candidates.
     """
 
     texts: np.ndarray
     intervals: SelectedIntervals
-    low: np.ndarray
-    high: np.ndarray
     is_reported: np.ndarray
+    confidence: float
 
     @property
     def shares(self) -> np.ndarray:
@@ -59,6 +57,18 @@ class FrequentTexts:
     def errors(self) -> np.ndarray:
         """Their standard errors, (m,)."""
         return self.intervals.standard_errors
+
+    @cached_property
+    def _limits(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.intervals.simultaneous(self.confidence)
+
+    @property
+    def low(self) -> np.ndarray:
+        return self._limits[0]
+
+    @property
+    def high(self) -> np.ndarray:
+        return self._limits[1]
 
 
 def frequent_texts(
@@ -84,13 +94,13 @@ def frequent_texts(
     null_errors, errors = null_errors * excess, errors * excess
     other = float(own.other_mean)
     supports = np.clip(n * other + shares / null_errors * np.sqrt(n * other * (1 - other)), 0.0, n)
-    p_values = np.where(supports > 0, scipy.special.betainc(np.maximum(supports, 1e-9), n - supports + 1, other), 1.0)
+    tails = scipy.special.betainc(np.maximum(supports, constants.ROUNDING), n - supports + 1, other)
+    p_values = np.where(supports > 0, tails, 1.0)
     weights = scipy.special.expit(odds)
     is_reported = _discovered(p_values, weights / weights.mean())
     order = np.argsort(-shares, kind="stable")
     intervals = SelectedIntervals(shares[order], errors[order], len(texts), own, n)
-    low, high = intervals.simultaneous(confidence)
-    return FrequentTexts(texts[order], intervals, low, high, is_reported[order])
+    return FrequentTexts(texts[order], intervals, is_reported[order], confidence)
 
 
 def visible_share(mechanism: TextHashing, clients: int, power: float = 0.8) -> float:

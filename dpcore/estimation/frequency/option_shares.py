@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,7 +12,7 @@ from dpcore._random import Source
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.consistency import project_simplex
 from dpcore.estimation.diagnostics.evidence import Sensitivity
-from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate, Spread
+from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate, SeparateShares, Spread
 from dpcore.estimation.frequency.proportion_intervals import (
     NormalIntervals,
     QuadraticIntervals,
@@ -32,12 +31,14 @@ SHARES = "shares"  # the estimator of options, in schemes and tables
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class SetEstimate(FrequencyEstimate):
+class SetEstimate(SeparateShares):
     """The shares of respondents who chose each option, (k,); they sum to the mean number chosen, not to one.
 
     values: `raw` within [0, 1].  model: of the reports.  square: (d, d), counts of reports with each two items.
     counted: number of reports in `square`; if reports are weighted, the effective number.
     """
+
+    one = "one option of {}; `both` returns the share of two"
 
     model: SetSums = field(repr=False)
     square: np.ndarray = field(repr=False)
@@ -124,10 +125,6 @@ class SetEstimate(FrequencyEstimate):
         """How many direct observations would give the shares the summed variance they have."""
         return float((self.values * (1 - self.values)).sum() / self.spread.variances.sum())
 
-    def differs(self, confidence: float = 0.95) -> np.ndarray:
-        """Return that no share differs from an equal one, (k,): shares of options have no sum to be equal parts of."""
-        return np.zeros(len(self.categories), dtype=bool)
-
     def draw(self, n: int, random: Source) -> np.ndarray:
         """Raise SchemeError: shares of options determine no distribution of sets."""
         raise SchemeError(f"{self.attribute}: sets cannot be drawn from the shares of options; draw from its `number`")
@@ -156,20 +153,6 @@ class SetEstimate(FrequencyEstimate):
         one, two = (self.square[a, a] + self.square[b, b]) / self.n, self.square[a, b] / self.n
         moves = np.array([0.0, 1 / contrast, 2 / contrast - 1 / gain]) - (one / contrast - two / gain)
         return Sensitivity(float(np.abs(moves).max()), is_exact=True)
-
-    def share_of(self, categories: Sequence[str], confidence: float = 0.95) -> FunctionalEstimate:
-        """Return the share of one option; raises SchemeError for several, which one respondent may have chosen together."""
-        if isinstance(categories, str) or len(set(categories)) != 1:
-            raise SchemeError(
-                f"share_of takes a list of one option of {self.attribute}; `both` returns the share of two"
-            )
-        place = self._position(categories[0])
-        check_confidence(confidence)
-        limits = within_bounds(self.intervals, self.raw, confidence)
-        low, high = (end[place] for end in self._moved(*limits))
-        value = float(self.values[place])
-        interval = value, float(self.standard_errors[place]), low, high
-        return estimated(f"share_of({categories[0]})", interval, confidence, value, "smooth")
 
 
 def option_shares(described: Any, statistics: np.ndarray, n: int, confidence: float) -> SetEstimate:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from dpcore._random import Source
 from dpcore.errors import SchemeError
-from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
+from dpcore.estimation.frequency.frequency_estimate import SeparateShares
 from dpcore.estimation.frequency.proportion_intervals import NormalIntervals, binomial_limits
-from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, estimated, normal_quantile
+from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.mechanisms.observation_model import ScoreSums
 
 TEXTS = "texts"  # the estimator of open answers, in schemes and tables
@@ -41,34 +39,20 @@ class SelectedIntervals(NormalIntervals):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class TextEstimate(FrequencyEstimate):
+class TextEstimate(SeparateShares):
     """The shares of the reported texts, (k,), the largest first; their sum is below one.
 
     categories: the texts.  values: `raw` within [0, 1].  low, high: simultaneous, because the texts were selected.
     visible: the share from which a text of full length is found with a probability of about 0.8.
     """
 
+    one = "one text of {}"
+
     visible: float
 
-    @cached_property
-    def _shown(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._moved(*self.simultaneous(self.confidence))
-
-    def differs(self, confidence: float = 0.95) -> np.ndarray:
-        """Return that no share differs from an equal one, (k,): the reported texts are not all."""
-        return np.zeros(len(self.categories), dtype=bool)
+    def _limits(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+        return self.simultaneous(confidence)
 
     def draw(self, n: int, random: Source) -> np.ndarray:
         """Raise SchemeError: the shares of the reported texts are no distribution."""
         raise SchemeError(f"{self.attribute}: texts cannot be drawn, because only frequent ones are known")
-
-    def share_of(self, categories: Sequence[str], confidence: float = 0.95) -> FunctionalEstimate:
-        """Return the share of one reported text, with its simultaneous interval; raises SchemeError for any other."""
-        if isinstance(categories, str) or len(set(categories)) != 1:
-            raise SchemeError(f"share_of takes a list of one text of {self.attribute}")
-        check_confidence(confidence)
-        place = self._position(categories[0])
-        low, high = (float(end[place]) for end in self._moved(*self.simultaneous(confidence)))
-        value = float(self.values[place])
-        interval = value, float(self.standard_errors[place]), low, high
-        return estimated(f"share_of({categories[0]})", interval, confidence, value, "smooth")

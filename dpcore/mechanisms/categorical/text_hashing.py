@@ -185,8 +185,11 @@ class TextHashing(Mechanism):
 
     def states(self, values: np.ndarray, level: int) -> np.ndarray:
         """Return the bucket of each text in a row, (n,), int64."""
-        values = self.input_cells(values)
-        return self.hashed(self.symbols_of(values), level) if values.dtype.kind == "S" else values
+        return self._buckets(self.input_cells(values), level)
+
+    def _buckets(self, values: np.ndarray, row: int) -> np.ndarray:
+        """The bucket of each valid input cell in a row, (n,), int64."""
+        return self.hashed(self.symbols_of(values), row) if values.dtype.kind == "S" else values
 
     def hashed(self, texts: np.ndarray, row: int) -> np.ndarray:
         """Return the buckets of texts in a row, (n,), int64; texts: (n, length) symbols."""
@@ -204,7 +207,7 @@ class TextHashing(Mechanism):
         rows = self.public_levels(len(values), random, levels)
         buckets = np.zeros(len(values), dtype=np.int64)
         for row in np.unique(rows).tolist():
-            buckets[rows == row] = self.states(values[rows == row], row)
+            buckets[rows == row] = self._buckets(values[rows == row], row)
         return Reports(rows, self.oracle.privatize(buckets, random).values)
 
     def statistics(self, reports: Reports) -> np.ndarray:
@@ -231,13 +234,13 @@ class TextHashing(Mechanism):
 
     def simulate(self, counts: np.ndarray, random: Source) -> np.ndarray:
         """Return statistics of clients; counts: of each bucket, (buckets,), or records of a `text` and its `count`."""
-        names = counts.dtype.names
-        many, generator = counts["count"] if names else counts, random.generator()
-        by_row = generator.multinomial(many, np.full(ROWS, 1 / ROWS))
+        has_texts = counts.dtype.names is not None
+        cells = self.input_cells(counts["text"]) if has_texts else np.arange(self.buckets)
+        many = counts["count"] if has_texts else counts
+        by_row = random.generator().multinomial(many, np.full(ROWS, 1 / ROWS))
         tables = []
         for row, own in enumerate(by_row.T):
-            buckets = self.states(counts["text"] if names else np.arange(self.buckets), row)
-            held = np.bincount(buckets, own, self.buckets).astype(np.int64)
+            held = np.bincount(self._buckets(cells, row), own, self.buckets).astype(np.int64)
             tables.append(self.oracle.simulate(held, random))
         return np.concatenate([by_row.sum(axis=0), *tables])
 

@@ -19,9 +19,8 @@ from dpcore.protocol.records.category_names import ABSENT, BLANKS, UNKNOWN, is_k
 TOO_LONG = -3  # in place of a text: more bytes than one may have
 NORMALIZATIONS = ("nfc", "case", "blanks")  # in the order in which they are applied
 _EXAMPLES = 1024
-_CONTROL = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
-)  # of terminals, lines and directions
+# Of terminals, lines and directions.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _BLANKS = re.compile(f"[{BLANKS}]+")
 
 
@@ -116,7 +115,7 @@ class TextDomain:
 
         A text with a code is empty.  Raises TypeError if a value is a list or another that is neither text nor number.
         """
-        values = next(getattr(column, way)() for way in ("to_pylist", "tolist", "__iter__") if hasattr(column, way))
+        values = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
         by_value: dict[Any, str | int] = {}
         read = []
         for value in values:

@@ -40,12 +40,7 @@ _OF_RUN = ("run", "attributes", "checks", "weights", "changes")
 _OF_PAGE = ("sensitivities", "rejects", "spent", "labels")
 _OF_ATTRIBUTE = ("frequencies", "numbers", "differences")
 _DRAWN = ("density", "trends")
-_SECTION_CHECKS = (
-    "heaped",
-    "efficiency",
-    "visible",
-    "assumption",
-)  # checks whose details are shown in an attribute's section
+_SECTION_CHECKS = ("heaped", "efficiency", "visible", "assumption")  # whose details an attribute's section shows
 _MARKED = ("yes", "perhaps")
 _ASSUMED = (
     "Under this assumption the intervals have their stated coverage for every density; otherwise their coverage is unknown. "

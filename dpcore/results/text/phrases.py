@@ -74,10 +74,10 @@ class Line:
     low: str
     high: str
     unit: str
-    truth: str
-    holds: bool | None
-    note: str
-    verdict: str
+    truth: str = ""
+    holds: bool | None = None
+    note: str = ""
+    verdict: str = ""
 
     @property
     def quantity(self) -> str:

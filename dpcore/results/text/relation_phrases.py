@@ -103,10 +103,7 @@ def read_number(row: Mapping[str, Any], first: Side, second: Side) -> Line:
         low=formatted(low),
         high=formatted(high),
         unit=unit,
-        truth="",
-        holds=None,
         note=(row["reason"] or "") if value is None else "",
-        verdict="",
     )
 
 
@@ -172,10 +169,6 @@ def read_estimate(row: Mapping[str, Any]) -> Line:
         low=formatted(low),
         high=formatted(high),
         unit=unit,
-        truth="",
-        holds=None,
-        note="",
-        verdict="",
     )
 
 
