@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from dpcore.protocol.attribute import Attribute
     from dpcore.protocol.odds import Telling
     from dpcore.rounds.planning.odds import OddsPlan
 
@@ -135,34 +134,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return "" if value != value else f"{value + 0.0:.6g}"
     return "" if value is None else str(value)
-
-
-def domain_text(attribute: Attribute) -> str:
-    """Return the domain of an attribute in short."""
-    from dpcore.protocol.domain.dates import SUFFIXES, date_text
-    from dpcore.protocol.domain.support_points import name_of
-    from dpcore.protocol.syntax.fields import listed
-
-    if attribute.sides:
-        return " together with ".join(f"{side.column}: {domain_text(side)}" for side in attribute.sides)
-    has_nonresponse = attribute.missing == "category"
-    if attribute.bins is not None:
-        edges = listed(tuple(map(name_of, attribute.bins)))
-        asks = f"{len(attribute.bins) + 1} ranges, divided at {edges} {attribute.unit}".strip()
-    elif attribute.is_numeric:
-        bounds = [
-            date_text(x, attribute.unit) if attribute.is_date else f"{x:,g}"
-            for x in map(float, (attribute.lower, attribute.upper))
-        ]
-        asks = f"{' to '.join(bounds)} {SUFFIXES.get(attribute.unit, attribute.unit)}".strip()
-        asks += "" if attribute.points is None else f", {len(attribute.points)} values"
-    elif attribute.texts is not None:
-        asks = f"texts of {attribute.texts.max_bytes} bytes at most"
-    elif attribute.at_most is not None:
-        asks = f"at most {attribute.at_most} of {len(attribute.categories)} options"
-    else:
-        asks = f"{len(attribute.categories) - has_nonresponse} categories"
-    return asks + (", or no answer" if has_nonresponse else "")
 
 
 def show_odds(telling: Telling, level: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dpcore.cli.printing import domain_text, new_table, relative, show
+from dpcore.cli.printing import new_table, relative, show
 from dpcore.protocol.domain.label import in_words
 from dpcore.protocol.odds import unbounded
 from dpcore.wire import write_bundle
@@ -67,7 +67,7 @@ def _show_attributes(scheme: Scheme, published: CentralGuarantee | None) -> None
     table = new_table(f"{scheme.name}  {scheme.digest[:16]}", "attribute", "asks", "mechanism", "epsilon", *details)
     uncertified = []
     for name, attribute in scheme.attributes.items():
-        certificate, row = attribute.mechanism.certificate(), [domain_text(attribute), attribute.mechanism.name]
+        certificate, row = attribute.mechanism.certificate(), [attribute.domain, attribute.mechanism.name]
         uncertified += [] if certificate.holds else [name]
         row.append(attribute.budget.text)
         if published is not None:
@@ -81,7 +81,7 @@ def _show_attributes(scheme: Scheme, published: CentralGuarantee | None) -> None
             ]
         table.add_row(name, *row)
     for name, label in scheme.labels.items():
-        table.add_row(name, domain_text(label), "none: public", "-", *("none" for _ in details))
+        table.add_row(name, label.domain, "none: public", "-", *("none" for _ in details))
     show(table)
     if uncertified:
         print(f"the certified loss is larger than epsilon: {', '.join(uncertified)}")
@@ -90,7 +90,7 @@ def _show_attributes(scheme: Scheme, published: CentralGuarantee | None) -> None
 def _remarks(file: Path, scheme: Scheme, verbose: bool) -> list[str]:
     """Return remarks: attributes without the scheme's functionals; verbose: why each mechanism was chosen automatically."""
     from dpcore.protocol.syntax.attribute_types import expanded
-    from dpcore.protocol.syntax.keys import reason
+    from dpcore.protocol.syntax.kinds import reason
 
     document = tomllib.loads(file.read_text(encoding="utf-8"))
     remarks = []

@@ -63,12 +63,7 @@ def _check_attribute(attribute: Any) -> None:
     asked = []
     for text in attribute.functionals:
         functional = parse(text)
-        reason = functional.refuses_probabilities()
-        if attribute.has_density:
-            bounds = float(attribute.lower), float(attribute.upper)
-            reason = functional.refuses(*bounds, named(attribute).degree(attribute.mechanism))
-        elif attribute.at_most is not None:
-            reason = functional.refuses_options(attribute.categories)
+        reason = attribute.refusal(functional, named(attribute).degree(attribute.mechanism))
         if reason is not None:
             raise SchemeError(f"functionals: {text!r}: {reason}")
         asked.append(str(functional))

@@ -33,9 +33,11 @@ _ALL: tuple[Any, ...] = (  # of either type of attribute the default first; of c
     SetSelection,
     TextHashing,
 )
+_REFINED = ("lattice", "plane")  # kinds of numbers
+_TYPES = dict.fromkeys(kind for one in _ALL for kind in sorted(one.declared.attributes) if kind not in _REFINED)
 BY_TYPE: dict[str, dict[str, Any]] = {  # of attributes
     kind: {one.name: one for one in _ALL if kind in one.declared.attributes}
-    for kind in ("numeric", "categorical", "set", "text")
+    for kind in dict.fromkeys(("numeric", "categorical", *_TYPES))
 }
 NUMERIC, CATEGORICAL = BY_TYPE["numeric"], BY_TYPE["categorical"]
 # Of attributes by what their values are: a numeric one of few points is answered by whatever answers with one of many cells,
@@ -47,11 +49,9 @@ BY_KIND = BY_TYPE | {
     "plane": {kind.name: kind for kind in _ALL if "plane" in kind.declared.attributes},
 }
 # What schemes may name: what is offered, which is above, and last what is stated of others, by which nobody is asked.
+_STATED = {"numeric": StatedNumber} | dict.fromkeys(("categorical", "lattice", "binned", "crossed"), StatedCategories)
 IN_SCHEMES: dict[str, Mapping[str, Any]] = {
-    kind: kinds
-    if kind in ("plane", "set", "text")
-    else ChainMap({"stated": StatedNumber if kind == "numeric" else StatedCategories}, kinds)
-    for kind, kinds in BY_KIND.items()
+    kind: ChainMap({"stated": _STATED[kind]}, kinds) if kind in _STATED else kinds for kind, kinds in BY_KIND.items()
 }
 
 

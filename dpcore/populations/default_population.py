@@ -45,7 +45,6 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
 }
 _BOUNDS = ("lower", "upper")  # of beta and uniform: the attribute's where they are left out
 _MOST_POINTS = 1 << 16
-_TEXTS = 30  # of a default distribution
 
 
 def default_population(scheme: Scheme) -> Population:
@@ -59,7 +58,7 @@ def default_population(scheme: Scheme) -> Population:
         if name not in asked or not isinstance(table, Mapping):
             raise SchemeError(f"simulate.{name} must be a table of one of {', '.join(asked)}, got {name!r}")
     groups = [one for one in asked.values() if one.name in scheme.labels]
-    groups += [one for one in asked.values() if not one.reads_numbers and one.at_most is None and one.texts is None]
+    groups += [one for one in asked.values() if not one.reads_numbers and one.is_exclusive and not one.is_open]
     name, shares = _EVERYBODY, {"": 1.0}
     if groups:
         name = groups[0].name
@@ -107,10 +106,10 @@ def _law(attribute: Attribute, table: Mapping[str, Any], group: int) -> Law:
     stated = law_of(attribute, table, lower, upper)
     if attribute.reads_numbers:
         return stated or NumericLaw(lower, upper, ((1.0, Beta(*_SHAPES[group % len(_SHAPES)], lower, upper)),))
-    if attribute.at_most is not None:
-        options = range(1, len(attribute.categories) + 1)
-        return stated or sets(attribute, [1 / (1 + place) for place in options])
-    answers = answers_of(attribute)
+    answers = attribute.names_of_shares()
+    if not attribute.is_exclusive:
+        shares_of_each = [1 / (1 + place) for place in range(1, len(answers) + 1)]
+        return stated or _law_of_shares(f"simulate.{attribute.name}.shares", attribute, shares_of_each)
     silent = nonresponse(attribute, table, _NONRESPONSE)
     total = sum(1 / place for place in range(1, len(answers) + 1))
     shares = {category: 1 / place / total for place, category in enumerate(answers, 1)}
@@ -169,15 +168,8 @@ def law_of(attribute: Attribute, table: Mapping[str, Any], lower: float, upper: 
             return NumericLaw(min(ends), max(ends), parts)
         check_known(table, ("missing", "by"), where)
         return None
-    check_known(table, ("shares", *(["missing"] if attribute.at_most is None else []), "by"), where)
+    check_known(table, ("shares", *(["missing"] if attribute.is_exclusive else []), "by"), where)
     return _categories(where, attribute, table["shares"]) if "shares" in table else None
-
-
-def answers_of(attribute: Attribute) -> list[str]:
-    """Return the categories but for the one of those who give no answer; of texts, a few that are possible."""
-    if attribute.texts is not None:
-        return attribute.texts.texts_of(attribute.cells[:_TEXTS])
-    return [name for name in attribute.categories if attribute.missing != "category" or name != MISSING]
 
 
 def nonresponse(attribute: Attribute, table: Mapping[str, Any], default: float) -> float:
@@ -238,36 +230,28 @@ def _points(where: str, attribute: Attribute, table: Mapping[str, Any]) -> Point
 
 
 def _categories(where: str, attribute: Attribute, shares: Any) -> CategoricalLaw:
-    where, names, is_set = f"{where}.shares", answers_of(attribute), attribute.at_most is not None
-    if attribute.texts is not None and isinstance(shares, Mapping):
-        names = list(shares)
-        for name, code in zip(names, attribute.texts.cells(names)[1].tolist(), strict=True):
-            if code:
-                raise SchemeError(
-                    f"{where}: no text of {attribute.name} can be {name!r}; see its alphabet and max_bytes"
-                )
+    where = f"{where}.shares"
+    try:
+        names = attribute.names_of_shares(shares)
+    except SchemeError as error:
+        raise SchemeError(f"{where}: {error}") from None
     if isinstance(shares, list) and len(shares) == len(names):
         shares = dict(zip(names, shares, strict=True))
     if not isinstance(shares, Mapping) or not set(shares) <= set(names):
-        kind = "options" if is_set else "categories"
+        kind = "categories" if attribute.is_exclusive else "options"
         raise SchemeError(f"{where} must be a share for each of the {len(names)} {kind}, by name or in order")
     entries = [shares.get(name, 0) for name in names]
-    if is_set:
-        return sets(attribute, [_number(where, entry, attribute, 0, 1) for entry in entries])
+    if not attribute.is_exclusive:
+        return _law_of_shares(where, attribute, [_number(where, entry, attribute, 0, 1) for entry in entries])
     return CategoricalLaw(tuple(names), tuple(_shares(where, entries, attribute).tolist()))
 
 
-def sets(attribute: Attribute, shares: Sequence[float]) -> CategoricalLaw:
-    """Return the distribution of sets whose options are chosen independently, with probability `shares`, given that the set is
-    allowed; without the empty set where a missing value is an error."""
-    mass = np.where(attribute.sets.all_members(), shares, 1 - np.asarray(shares)).prod(axis=1)
-    if attribute.missing == "refuse":
-        mass[0] = 0.0
-    if not mass.sum() > 0:
-        raise SchemeError(
-            f"simulate.{attribute.name}.shares: no set of at most {attribute.at_most} options has a share above 0"
-        )
-    return CategoricalLaw(attribute.answers, tuple((mass / mass.sum()).tolist()))
+def _law_of_shares(where: str, attribute: Attribute, shares: Sequence[float]) -> CategoricalLaw:
+    """The distribution of answers that may have several categories, from the share of each."""
+    try:
+        return CategoricalLaw(attribute.answers, tuple(attribute.law_of_shares(shares).tolist()))
+    except SchemeError as error:
+        raise SchemeError(f"{where}: {error}") from None
 
 
 def _shares(where: str, entries: Sequence[Any], attribute: Attribute) -> np.ndarray:

@@ -26,7 +26,6 @@ from dpcore.protocol.domain.dates import DAYS
 from dpcore.protocol.records.arrow_columns import as_numpy, whole
 from dpcore.protocol.records.blocks import BLOCK
 from dpcore.protocol.records.category_names import ABSENT, UNKNOWN, Names
-from dpcore.protocol.records.texts import TOO_LONG
 from dpcore.protocol.syntax.attribute_types import CATEGORIES, CODES
 from dpcore.protocol.syntax.keys import OTHER
 from dpcore.wire.files import location
@@ -125,14 +124,10 @@ def _with_numbers(counts: ColumnCounts, question: Attribute, table: pa.Table, de
 
 def _with_categories(counts: ColumnCounts, question: Attribute, table: pa.Table, *_: str) -> ColumnCounts:
     column = table.column(question.column)
-    if question.texts is None:
-        cells = question.names.cells(column)
-    else:
-        try:
-            cells = replace(question.texts, other="").cells(column)[1]
-        except TypeError:
-            return counts.plus(refused=["a list"] * len(column))
-        cells[cells == TOO_LONG] = UNKNOWN
+    try:
+        cells = question.codes_of(column)
+    except TypeError:
+        return counts.plus(refused=["a list"] * len(column))
     is_missing, is_unknown = cells == ABSENT, cells == UNKNOWN
     is_refused = (is_unknown & (question.outside != OTHER)) | (cells < ABSENT)  # and sets that are too large
     return counts.plus(
@@ -149,7 +144,7 @@ def _with_boxes(counts: ColumnCounts, question: Attribute, table: pa.Table, *_: 
     if question.missing != "refuse":
         cells[cells == ABSENT] = 0  # no
     chosen = (cells == 1).sum(axis=1)[(cells >= 0).all(axis=1)]
-    refused = [f"{number} options" for number in chosen[chosen > question.sets.at_most].tolist()]
+    refused = [f"{number} options" for number in chosen[chosen > (question.at_most or 0)].tolist()]
     return counts.plus(accepted=len(chosen) - len(refused), refused=refused)
 
 

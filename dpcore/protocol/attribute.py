@@ -3,47 +3,43 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import compress
-from numbers import Number
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpcore.errors import InvalidRecord
 from dpcore.mechanisms import Mechanism
-from dpcore.mechanisms.categorical.option_sets import OptionSets
 from dpcore.mechanisms.fisher_information import room_of, spread
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.domain import dates
-from dpcore.protocol.records.arrow_columns import as_numpy, is_arrow, whole
-from dpcore.protocol.records.category_names import ABSENT, BLANKS, UNKNOWN, Names, is_missing
-from dpcore.protocol.records.chosen_options import TOO_MANY, ChosenOptions
-from dpcore.protocol.records.texts import TOO_LONG, TextDomain
+from dpcore.protocol.records.category_names import ABSENT, Names, is_missing
+from dpcore.protocol.records.numerals import floats, numeral
 from dpcore.protocol.syntax.fields import listed, number
-from dpcore.protocol.syntax.keys import BINNED, CROSSED, LATTICE, NONE, OTHER, PLANE
+from dpcore.protocol.syntax.keys import BINNED, CROSSED, LATTICE, OTHER, PLANE
 
-BOX = "box"  # the type of the column of one option of a set, yes or no
 MISSING = "missing"  # the category that `missing = "category"` adds
-_EXPECTED = {  # and what `missing` may be
-    "set": ("a list of options", NONE),
-    BOX: ("yes or no", NONE),
-    "text": ("a text", "category"),
-}
-_BLANK = rf"[{BLANKS}]*"  # as the client in the browser reads numbers in texts
-_NUMERAL = re.compile(rf"{_BLANK}[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?{_BLANK}")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Attribute:
-    """One attribute: its domain, the reading of its values, its mechanism, and what is estimated."""
+    """One attribute: its domain, the reading of its values, its mechanism, and what is estimated.
+
+    This class has the methods of numbers and listed categories; attributes of other kinds have their own (`syntax.kinds`).
+    """
+
+    answer: ClassVar[str] = "a category"  # what a record holds, for messages
+    silence: ClassVar[str] = "category"  # the value of `missing` that accepts no answer
+    is_open: ClassVar[bool] = False  # whether answers are texts that are not listed; input cells are then bytes
+    alone: ClassVar[str] = ""  # a value's description if it can be in no pair and no regression, otherwise ''
+    instead: ClassVar[str] = ""  # what a regression may ask for in its place
+    most_label_cells: ClassVar[float] = math.inf  # combinations of labels whose sums can be stored
 
     name: str
-    type: str  # 'numeric', 'categorical', 'set' or 'text'
+    type: str  # of `attribute_types.TYPES`, or 'label'
     column: str
     mechanism: Mechanism
     missing: str = "refuse"
@@ -67,10 +63,8 @@ class Attribute:
     categories: tuple[str, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)  # category -> title, in the order of `categories`
     codes: Mapping[str, str] = field(default_factory=dict)
-    at_most: int | None = None  # how many options one respondent may choose, of a set
-    boxes: tuple[Attribute, ...] = ()  # the column of each option, yes or no, of a set that has no column of its own
-    separator: str = ""  # between the options of a text
-    texts: TextDomain | None = None  # of open answers
+    at_most: int | None = None  # how many categories one respondent may have; None for exactly one
+    boxes: tuple[Attribute, ...] = ()  # the column of each category, yes or no, if there are such columns
     values: tuple[float, ...] | None = None
     design: str | None = None
     control: str = ""  # of a label whose categories are the arms of an experiment: the control arm; '' for any other
@@ -78,8 +72,18 @@ class Attribute:
 
     @property
     def questions(self) -> tuple[Attribute, ...]:
-        """The columns that a record needs: this attribute, the sides of a joint attribute, or the boxes of a set."""
+        """The columns that a record needs: this attribute, the sides of a joint attribute, or the boxes."""
         return self.sides or self.boxes or (self,)
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether every respondent has exactly one answer, so that shares sum to one."""
+        return self.at_most is None
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether answers have a number, for functionals."""
+        return self.is_numeric or self.values is not None
 
     @property
     def of(self) -> tuple[str, ...] | None:
@@ -153,10 +157,8 @@ class Attribute:
             return self._encode_together(column, first)
         if isinstance(column, np.ma.MaskedArray):  # from DuckDB's `fetchnumpy`; masked entries hold arbitrary values
             column = column.tolist()
-        if self.texts is not None:
-            return self._encode_texts(self.texts, column, first)
         if not self.reads_numbers:
-            return self._encode_categories(column, first)
+            return self._encode_answers(column, first)
         if self.is_date:
             try:
                 column = dates.day_numbers(column, self.unit, self.codes)
@@ -168,7 +170,7 @@ class Attribute:
             return self._cells_of(self._numbers(column, first))
         column, is_silent = self._silent(column)
         if self.missing == "refuse":
-            _refuse(is_silent, first, f"column {self.column!r} has no value", self._expected)
+            refuse(is_silent, first, f"column {self.column!r} has no value", self._expected)
         return np.where(is_silent, self.cells[-1], self._cells_of(self._numbers(column, first)))
 
     def _encode_together(self, columns: Any, first: int) -> np.ndarray:
@@ -179,26 +181,21 @@ class Attribute:
             )
         return one * len(self.sides[1].cells) + other
 
-    def encode_boxes(self, columns: Sequence[Any], first: int = 0) -> np.ndarray:
-        """Return the input cells, shape (n,), int64, of a set with one column of yes and no for each option, as `encode`."""
-        boxes = [box.encode(column, first) == 1 for box, column in zip(self.boxes, columns, strict=True)]
-        if len({len(box) for box in boxes}) > 1:
-            raise InvalidRecord(f"columns of {self.name} must have the same length, got {sorted({*map(len, boxes)})}")
-        return self._accepted(self._chosen.numbers(np.stack(boxes, axis=1)), first)
+    def encode_columns(self, columns: Sequence[Any], first: int = 0) -> np.ndarray:
+        """Return the input cells of the columns of `questions`, or of its own column alone, as `encode`."""
+        return self.encode(columns if self.sides else columns[0], first)
 
     @cached_property
     def cells(self) -> np.ndarray:
         """The input cells of values, increasing, int64: one per category or support point, (k,); all cells of a density.
 
-        Of texts: some of them, as fixed-width bytes.  Support points are spread over the cells of a wave mechanism, which has
-        more cells.  If nonresponse is an answer, its cell is the last.
+        Of open answers: some of them, as fixed-width bytes.  Support points are spread over the cells of a wave mechanism,
+        which has more cells.  If nonresponse is an answer, its cell is the last.
         """
         if self.has_density:
             silent = [self.mechanism.inputs - 1] if self.missing == "category" else []
             return np.array([*range(self._room), *silent], dtype=np.int64)
-        if self.texts is not None:
-            return self.texts.examples()
-        if self.sides or self.at_most is not None:
+        if self.sides:
             return np.arange(self.mechanism.inputs)
         if self.points is None:
             return np.arange(len(self.categories))
@@ -235,7 +232,7 @@ class Attribute:
         except ValueError:  # a list among the values; `_numbers` rejects it
             return column, np.zeros(len(column), dtype=bool)
         if plain.dtype.kind in "iuf":
-            x = _floats(plain)
+            x = floats(plain)
             is_silent = np.isnan(x) | np.isin(x, numbers)
             return np.where(is_silent, float(self.lower), x), is_silent
         values = np.asarray(column, dtype=object)
@@ -245,7 +242,7 @@ class Attribute:
         )
         filled = np.where(is_silent, float(self.lower), values)
         try:
-            x = _floats(filled)
+            x = floats(filled)
         except (TypeError, ValueError, OverflowError):
             return filled, is_silent  # `_numbers` rejects what is not a number
         is_silent |= np.isin(x, numbers)
@@ -254,18 +251,18 @@ class Attribute:
     def _numbers(self, column: Any, first: int) -> np.ndarray:
         """The numbers of a column, (n,), clipped to the bounds or rejected outside them."""
         try:
-            x = _floats(column)
+            x = floats(column)
         except (TypeError, ValueError, OverflowError):
             raise InvalidRecord(
                 f"column {self.column!r} must hold numbers, and at least one value is not; fix the file or the scheme"
             ) from None
-        _refuse(np.isnan(x), first, f"column {self.column!r} has no value", self._expected)
+        refuse(np.isnan(x), first, f"column {self.column!r} has no value", self._expected)
         if self.bins is not None:
             return x
         outside = (x < float(self.lower)) | (x > float(self.upper))
         if self.outside == "refuse":
             remedy = f'{self._expected}; widen the bounds or set outside = "clip"'
-            _refuse(outside, first, f"column {self.column!r} is outside its bounds", remedy)
+            refuse(outside, first, f"column {self.column!r} is outside its bounds", remedy)
         return np.clip(x, float(self.lower), float(self.upper))
 
     @property
@@ -277,118 +274,125 @@ class Attribute:
             return f"a {kind} from {ends[0]} to {ends[1]} {dates.SUFFIXES[self.unit]}".rstrip()
         return "a number" + ("" if self.bins is not None else f" in [{number(self.lower)}, {number(self.upper)}]")
 
-    def _encode_categories(self, column: Any, first: int) -> np.ndarray:
-        return self._accepted(self.names.cells(column), first)
+    def codes_of(self, column: Any) -> np.ndarray:
+        """Return the input cells of a column of answers, (n,) int64, or a code below 0 for values that have none.
 
-    def _encode_texts(self, texts: TextDomain, column: Any, first: int) -> np.ndarray:
-        try:
-            cells, codes = texts.cells(column)
-        except TypeError:  # a list or another unhashable value
-            raise InvalidRecord(
-                f"column {self.column!r} must hold texts or numbers, and at least one value is neither; fix the file"
-            ) from None
-        self._refuse_absent(codes == ABSENT, first)
-        remedy = 'correct the file, or set outside = "other"'
-        _refuse(
-            codes == TOO_LONG,
-            first,
-            f"column {self.column!r} has a text too long",
-            f"at most {texts.max_bytes} bytes; {remedy}",
-        )
-        _refuse(
-            codes == UNKNOWN,
-            first,
-            f"column {self.column!r} has a text with other characters",
-            f"{'those of alphabet' if texts.alphabet else 'texts or whole numbers, without control characters'}; {remedy}",
-        )
+        Raises InvalidRecord or TypeError if a value is a list or another that no answer can be.
+        """
+        return self.names.cells(column)
+
+    def _encode_answers(self, column: Any, first: int) -> np.ndarray:
+        cells = self.codes_of(column)
+        if len(cells) and cells.min() < 0:
+            strange = np.flatnonzero(cells < 0)
+            absent = cells[strange] == ABSENT
+            self._refuse_absent(absent, first, strange)
+            if self.missing != "refuse":
+                cells[strange[absent]] = self.categories.index(MISSING) if self.missing == "category" else 0
+            if self.outside == OTHER:
+                cells[strange[~absent]] = self.categories.index(OTHER)
+            else:
+                self._refuse_unlisted(~absent, first, strange, "categories")
         return cells
 
     def _refuse_absent(self, absent: np.ndarray, first: int, positions: np.ndarray | None = None) -> None:
         if self.missing == "refuse":
-            expected, answer = _EXPECTED.get(self.type, ("a category", "category"))
-            remedy = f'{expected}; fill it in or set missing = "{answer}"'
-            _refuse(absent, first, f"column {self.column!r} has no value", remedy, positions)
+            remedy = f'{self.answer}; fill it in or set missing = "{self.silence}"'
+            refuse(absent, first, f"column {self.column!r} has no value", remedy, positions)
 
-    def _accepted(self, cells: np.ndarray, first: int) -> np.ndarray:
-        """The input cells of a column of categories or sets, where what has none is answered, or refused."""
-        if len(cells) and cells.min() < 0:
-            strange = np.flatnonzero(cells < 0)
-            absent, large = cells[strange] == ABSENT, cells[strange] == TOO_MANY
-            kinds = "categories" if self.at_most is None else "options"
-            self._refuse_absent(absent, first, strange)
-            if self.missing != "refuse":
-                nothing = self.categories.index(MISSING) if self.missing == "category" else 0  # no, or the empty set
-                cells[strange[absent]] = nothing
-            remedy = f"at most {self.at_most}; raise at_most or correct the file"
-            _refuse(large, first, f"column {self.column!r} has too many options", remedy, strange)
-            if self.outside == OTHER and self.at_most is None:
-                cells[strange[~absent]] = self.categories.index(OTHER)
-            else:
-                _refuse(
-                    ~absent & ~large,
-                    first,
-                    f"column {self.column!r} is not one of the scheme's {kinds}",
-                    f"one of {listed(self.categories)}, or a code listed under codes",
-                    strange,
-                )
-        return cells
+    def _refuse_unlisted(self, unlisted: np.ndarray, first: int, positions: np.ndarray, kinds: str) -> None:
+        problem = f"column {self.column!r} is not one of the scheme's {kinds}"
+        refuse(unlisted, first, problem, f"one of {listed(self.categories)}, or a code listed under codes", positions)
 
     @cached_property
-    def names(self) -> Names | ChosenOptions:
-        """The accepted spellings of its categories, or of sets of them."""
-        return Names(self.column, self.categories, self.codes) if self.at_most is None else self._chosen
+    def names(self) -> Names:
+        """The accepted spellings of its categories."""
+        return Names(self.column, self.categories, self.codes)
 
-    @cached_property
+    @property
     def answers(self) -> tuple[str, ...]:
-        """The possible answers as texts: the categories, or every allowed set of options in the order of input cells."""
-        if self.at_most is None:
-            return self.categories
-        return tuple(self.separator.join(compress(self.categories, row)) for row in self.sets.all_members())
+        """The possible answers as texts, in the order of input cells."""
+        return self.categories
 
-    @cached_property
-    def sets(self) -> OptionSets:
-        """The allowed sets of options."""
-        return OptionSets(len(self.categories), self.at_most or 0)
+    def shares(self, law: np.ndarray) -> np.ndarray:
+        """Return the share of respondents with each category, (k,), from the distribution of answers."""
+        return law
 
-    @cached_property
-    def _chosen(self) -> ChosenOptions:
-        other = self.categories.index(OTHER) if self.outside == OTHER else UNKNOWN
-        names = Names(self.column, self.categories, self.codes)
-        return ChosenOptions(names, self.sets, self.separator, other)
+    def has_category(self, category: str) -> np.ndarray:
+        """Return which answers have a category, (answers,), float64."""
+        return (np.arange(len(self.categories)) == self.categories.index(category)).astype(np.float64)
+
+    def numbers(self, functional: Any = None) -> np.ndarray:
+        """Return the numbers of the answers that have one, float64, for a functional of them."""
+        return np.asarray(self.values or (), dtype=np.float64)
+
+    def refusal(self, functional: Any, degree: int | None = None) -> str | None:
+        """Return why it has no such functional, None if it has; degree: of the splines of a density's estimate."""
+        reason: str | None = functional.refuses_probabilities()
+        if self.has_density:
+            reason = functional.refuses(float(self.lower), float(self.upper), degree)
+        return reason
+
+    def names_of_shares(self, shares: Any = None) -> list[str]:
+        """Return the answers that shares are stated for, without nonresponse; raises SchemeError for an impossible one."""
+        return [name for name in self.categories if self.missing != "category" or name != MISSING]
+
+    def law_of_shares(self, shares: Sequence[float]) -> np.ndarray:
+        """Return the distribution of `answers` in which the categories have these shares."""
+        return np.asarray(shares)
+
+    def values_of(self, cell: Any) -> dict[str, Any]:
+        """Return values of an input cell, by column; None for nonresponse."""
+        if not self.sides:
+            return {self.column: self.value_of(cell)}
+        places = divmod(cell, len(self.sides[1].cells))
+        return {side.column: side.value_of(place) for side, place in zip(self.sides, places, strict=True)}
+
+    def value_of(self, cell: int) -> Any:
+        """Return a value of an input cell of one column; None for nonresponse."""
+        place = int(np.searchsorted(self.cells, cell))
+        if self.has_density:
+            cells = len(self.cells) - len(self.categories)
+            if place == cells:
+                return None
+            return float(self.lower + (self.upper - self.lower) * (2 * cell + 1) / (2 * cells))
+        if self.bins is not None:  # a value below all edges, then the edges
+            first, *others = map(float, self.bins)
+            values = [float(np.nextafter(first, -np.inf)), first, *others]
+            return values[place] if place < len(values) else None
+        if self.points is None:
+            return self.categories[place]
+        return float(self.points[place]) if place < len(self.points) else None
+
+    @property
+    def domain(self) -> str:
+        """The values that it asks for, in short."""
+        if self.sides:
+            return " together with ".join(f"{side.column}: {side.domain}" for side in self.sides)
+        if self.bins is not None:
+            edges = listed(tuple(map(name_of, self.bins)))
+            asked = f"{len(self.bins) + 1} ranges, divided at {edges} {self.unit}".strip()
+        elif self.is_numeric:
+            ends = [
+                dates.date_text(x, self.unit) if self.is_date else f"{x:,g}"
+                for x in (float(self.lower), float(self.upper))
+            ]
+            asked = f"{' to '.join(ends)} {dates.SUFFIXES.get(self.unit, self.unit)}".strip()
+            asked += "" if self.points is None else f", {len(self.points)} values"
+        else:
+            asked = self._answers_in_words()
+        return asked + (", or no answer" if self.missing == "category" else "")
+
+    def _answers_in_words(self) -> str:
+        return f"{len(self.categories) - (self.missing == 'category')} categories"
 
 
-def _floats(column: Any) -> np.ndarray:
-    """Numbers, and texts that spell one, as float64, (n,), NaN for no value; raises TypeError for anything else."""
-    if is_arrow(column) and not column.null_count and str(column.type) == "double":
-        return as_numpy(whole(column))
-    values = np.asarray(column)
-    if values.dtype.kind == "U":
-        values = np.asarray(column, dtype=object)  # numpy's fixed-width texts lose trailing NULs
-    if values.dtype.kind in "iuf":
-        return values.astype(np.float64).reshape(-1)
-    if values.dtype.kind not in "OU":
-        raise TypeError
-    return np.array([_float(value) for value in values.reshape(-1).tolist()], dtype=np.float64)
+def name_of(point: Fraction) -> str:
+    """Return the name of a number in tables: 41000, 0.5."""
+    return str(int(point)) if point.denominator == 1 else repr(float(point))
 
 
-def numeral(text: str) -> float | None:
-    """Return the number that a text spells, as clients read it; None if it spells none."""
-    return float(text.strip(BLANKS)) if _NUMERAL.fullmatch(text) else None
-
-
-def _float(value: Any) -> float:
-    if isinstance(value, str):
-        if not _NUMERAL.fullmatch(value):
-            raise TypeError
-        value = value.strip(BLANKS)
-    if isinstance(value, (str, Number)) and not isinstance(value, bool):
-        return float(value)  # type: ignore[arg-type]
-    if value is None or is_missing(value):
-        return math.nan
-    raise TypeError
-
-
-def _refuse(bad: np.ndarray, first: int, problem: str, expected: str, positions: np.ndarray | None = None) -> None:
+def refuse(bad: np.ndarray, first: int, problem: str, expected: str, positions: np.ndarray | None = None) -> None:
     """Raise InvalidRecord with the position of the first True in `bad` and their number."""
     if bad.any():
         places = np.flatnonzero(bad) if positions is None else positions[bad]

@@ -13,27 +13,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.scheme import Scheme
 
-_ASKED = (
-    "type",
-    "of",
-    "lower",
-    "upper",
-    "step",
-    "unit",
-    "units",
-    "outside",
-    "missing",
-    "categories",
-    "bins",
-    "codes",
-    "values",
-    "at_most",
-    "max_bytes",
-    "alphabet",
-    "normalize",
-)
+_NOT_ASKED = {  # keys that change neither the question nor what an answer means
+    "column",
+    "columns",
+    "separator",
+    "mechanism",
+    "epsilon",
+    "estimator",
+    "functionals",
+    "design",
+    "heaps",
+    "level_rule",
+    "level",
+    "assume",
+    "intervals",
+    "title",
+    "titles",
+    "client",
+}
 _LISTED = 6  # parts of a list that are shown
 
 
@@ -92,7 +92,8 @@ def revise(before: Scheme, after: Scheme) -> Revision:
     tables = [document.pop("attributes") for document in (left, right)]
     labels = [document.pop("labels", {}) for document in (left, right)]
     both = [name for name in after.attributes if name in before.attributes]
-    alike = [name for name in both if all(tables[0][name].get(key) == tables[1][name].get(key) for key in _ASKED)]
+    asked = [{name: _without(table[name], _NOT_ASKED) for name in both} for table in tables]
+    alike = [name for name in both if asked[0][name] == asked[1][name]]
     changes = list(_differences("", left, right))
     if before.budget.text != after.budget.text:
         changes.append(Change(where="", field="epsilon per client", before=_spent(before), after=_spent(after)))
@@ -100,7 +101,8 @@ def revise(before: Scheme, after: Scheme) -> Revision:
         if name in both:
             changes += _differences(name, tables[0][name], tables[1][name])
         else:
-            texts = [_summary(table[name]) if name in table else "-" for table in tables]
+            described = (scheme.attributes.get(name) for scheme in (before, after))
+            texts = ["-" if attribute is None else _summary(attribute) for attribute in described]
             change = "added" if name in after.attributes else "removed"
             changes.append(Change(where=name, field=change, before=texts[0], after=texts[1]))
     for name in dict.fromkeys([*before.labels, *after.labels]):
@@ -127,7 +129,11 @@ def revise(before: Scheme, after: Scheme) -> Revision:
 
 def _content(label: dict[str, Any]) -> dict[str, Any]:
     """The content of a label: its table without the column's name, titles and control."""
-    return {key: value for key, value in label.items() if key not in ("column", "title", "titles", "control")}
+    return _without(label, {"column", "title", "titles", "control"})
+
+
+def _without(table: dict[str, Any], keys: set[str]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key not in keys}
 
 
 def _differences(where: str, left: dict[str, Any], right: dict[str, Any]) -> Iterator[Change]:
@@ -160,20 +166,8 @@ def _text(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _summary(table: dict[str, Any]) -> str:
-    if "bins" in table:
-        asks = f"{len(table['bins']) + 1} bins"
-    elif "of" in table:
-        many = " x ".join(f"{len(names)}" for names in table.get("categories", ()))
-        asks = " with ".join(table["of"]) + (f", {many} categories" if many else "")
-    elif "categories" in table:
-        asks = f"{len(table['categories'])} {'options' if 'at_most' in table else 'categories'}"
-    elif "max_bytes" in table:
-        asks = f"texts of {table['max_bytes']} bytes at most"
-    else:
-        ends = [table["lower"], table["upper"]] if "lower" in table else table["values"]
-        asks = f"{ends[0]} to {ends[-1]} {table['unit']}".strip()
-    return f"{asks}, {table['mechanism']}, epsilon {table['epsilon']}"
+def _summary(attribute: Attribute) -> str:
+    return f"{attribute.domain}, {attribute.mechanism.name}, epsilon {attribute.budget.text}"
 
 
 def _spent(scheme: Scheme) -> str:

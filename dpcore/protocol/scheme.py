@@ -162,10 +162,7 @@ class Scheme:
                 # Arrow columns and lists are columns; `np.ndim` would convert them to arrays.
                 is_many = hasattr(values, "to_pylist") or isinstance(values, (list, tuple))
                 columns.append(values if is_many or np.ndim(values) else [values])
-            if len(questions) > 1 and attribute.boxes:
-                cells[attribute.name] = attribute.encode_boxes(columns, first)
-            else:
-                cells[attribute.name] = attribute.encode(columns if attribute.sides else columns[0], first)
+            cells[attribute.name] = attribute.encode_columns(columns, first)
         lengths = {len(column) for column in cells.values()}
         if len(lengths) > 1:
             raise InvalidRecord(f"records: columns must have the same length, got lengths {sorted(lengths)}")

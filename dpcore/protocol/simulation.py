@@ -105,7 +105,7 @@ def _groups_of_records(
 
         def histogram(name: str, members: np.ndarray = members) -> np.ndarray:
             own = cells[name][members]
-            if scheme.attributes[name].texts is not None:
+            if scheme.attributes[name].is_open:
                 return counted(*np.unique(own, return_counts=True))
             return np.bincount(own, minlength=scheme.attributes[name].mechanism.inputs)
 
@@ -138,9 +138,9 @@ def _groups_of_population(
 def cell_law(attribute: Attribute, people: Any, condition: str | None = None) -> np.ndarray:
     """Return the probabilities of an attribute's input cells in a population or one of its groups, shape (inputs,).
 
-    Of texts: records of a `text` and its `share`.
+    Of open answers: records of a `text` and its `share`.
     """
-    if attribute.texts is not None:
+    if attribute.is_open:
         return _records("share", *people.text_shares(attribute, condition))
     law = np.zeros(attribute.mechanism.inputs)
     if attribute.has_density:
@@ -193,33 +193,6 @@ def category_law(attribute: Attribute, people: Any, condition: str | None = None
     masses = people.cell_probabilities(attribute.name, float(attribute.lower), float(attribute.upper), cells, condition)
     law = np.add.reduceat(np.asarray(masses), [0, *ends])
     return _with_nonresponse(attribute, people, law, len(attribute.categories))
-
-
-def category_shares(attribute: Attribute, law: np.ndarray) -> np.ndarray:
-    """Return the share of each category, (k,), from the distribution of answers: of a set, of those with each option."""
-    if attribute.at_most is None:
-        return law
-    return np.asarray(law @ attribute.sets.all_members())
-
-
-def has_category(attribute: Attribute, category: str) -> np.ndarray:
-    """Return which answers have a category, (answers,), float64."""
-    place = attribute.categories.index(category)
-    if attribute.at_most is None:
-        return (np.arange(len(attribute.categories)) == place).astype(np.float64)
-    return attribute.sets.all_members()[:, place].astype(np.float64)
-
-
-def numbers_of(attribute: Attribute, functional: Any = None) -> np.ndarray:
-    """Return the numbers of the answers that have one, float64, for a functional of them.
-
-    Of sets, how many options each has; for a functional about options, 1 if it has all of these, else 0.
-    """
-    if functional is not None and functional.options:
-        return np.prod([has_category(attribute, option) for option in functional.options], axis=0)
-    if attribute.at_most is None:
-        return np.asarray(attribute.values or (), dtype=np.float64)
-    return attribute.sets.sizes.astype(np.float64)
 
 
 def _with_nonresponse(attribute: Attribute, people: Any, law: np.ndarray, size: int) -> np.ndarray:

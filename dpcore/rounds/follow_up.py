@@ -20,8 +20,7 @@ from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.estimation.inference import two_rounds
 from dpcore.functionals import Cdf, Quantile, parse
 from dpcore.protocol.aggregates import Aggregate
-from dpcore.protocol.attribute import MISSING, Attribute
-from dpcore.protocol.domain.support_points import name_of
+from dpcore.protocol.attribute import MISSING, Attribute, name_of
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.syntax.keys import OTHER
 from dpcore.results import warehouse
@@ -48,7 +47,7 @@ def scheme_from(scheme: Path, round_: str, file: Path, aims: Sequence[str] = ())
             f"{scheme}: its digest is {parsed.digest[:12]}, but round {round_} has {first.scheme.digest[:12]}; use the scheme "
             "file of the round"
         )
-    texts = [name for name, attribute in parsed.attributes.items() if attribute.texts is not None and not aims]
+    texts = [name for name, attribute in parsed.attributes.items() if attribute.is_open and not aims]
     wanted = _wanted(parsed, aims, is_needed=not texts)
     tables = [_table_of_texts(parsed.attributes[name], pipeline.estimate(first, name).categories) for name in texts]
     tables += [_table(parsed.attributes[name], _edges(first, name, asked)) for name, asked in wanted.items()]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpcore._random import Source, seeded
-from dpcore.audit.attacks.averaging import Averaging, averaging, forgetting, memoizing, value_of
+from dpcore.audit.attacks.averaging import Averaging, averaging, forgetting, memoizing
 from dpcore.audit.attacks.likelihood_ratio import hard_pairs
 from dpcore.client import Client
 from dpcore.errors import SchemeError
@@ -76,7 +76,7 @@ def test_one_changed_answer_is_enough_to_break_the_promise() -> None:
 def test_values_are_of_their_input_cells(text: str) -> None:
     for attribute in Scheme.from_toml(text).attributes.values():
         cells = np.arange(attribute.mechanism.inputs)
-        assert np.array_equal(attribute.encode([value_of(attribute, int(cell)) for cell in cells]), cells)
+        assert np.array_equal(attribute.encode([attribute.value_of(int(cell)) for cell in cells]), cells)
 
 
 COUNTED = 'name = "s"\n[attributes.a]\ntype = "numeric"\nlower = 0\nstep = 1\n'
@@ -92,7 +92,7 @@ def test_two_values_of_few_are_told_apart(subtests: pytest.Subtests) -> None:
                         f'{COUNTED}upper = {upper}\nepsilon = {epsilon}\nmechanism = "{name}"\n{more}'
                     )
                     a = scheme.attributes["a"]
-                    assert a.encode([value_of(a, int(cell)) for cell in a.cells]).tolist() == a.cells.tolist()
+                    assert a.encode([a.value_of(int(cell)) for cell in a.cells]).tolist() == a.cells.tolist()
                     for pair in hard_pairs(a.mechanism, a.cells):
                         assert {pair.first, pair.second} <= set(a.cells.tolist())
                         assert pair.first != pair.second

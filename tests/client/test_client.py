@@ -12,7 +12,6 @@ import pytest
 import dpcore as dp
 from dpcore import wire
 from dpcore._random import WORD, Source
-from dpcore.audit.attacks.averaging import values_of
 from dpcore.errors import InvalidRecord
 from dpcore.protocol import tokens
 from dpcore.protocol.report import batch_of
@@ -161,7 +160,7 @@ def test_no_error_of_a_record_shows_a_value_and_nothing_is_drawn(subtests: pytes
             scheme = Scheme.from_toml(text)
             record: dict[str, Any] = {label.column: label.categories[0] for label in scheme.labels.values()}
             for attribute in scheme.attributes.values():
-                record |= values_of(attribute, attribute.cells[0].item())
+                record |= attribute.values_of(attribute.cells[0].item())
             source = Counting()
             client, refused = dp.Client(scheme, source), 0
             assert refusal_of(client, record) is None

@@ -391,7 +391,9 @@ def _people(scheme: dp.Scheme, n: int = 3000) -> dict[str, np.ndarray]:
             lower, upper = float(attribute.lower), float(attribute.upper)
             people[attribute.column] = lower + (upper - lower) * share
         else:
-            names = attribute.texts.texts_of(attribute.cells) if attribute.texts is not None else attribute.categories
+            names = (
+                [attribute.value_of(cell) for cell in attribute.cells] if attribute.is_open else attribute.categories
+            )
             people[attribute.column] = np.array(names)[random.integers(0, len(names), n)]
     return people
 

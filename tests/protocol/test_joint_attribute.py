@@ -13,7 +13,7 @@ import pytest
 import dpcore as dp
 from dpcore import pipeline, populations
 from dpcore.audit import audit_scheme, to_markdown
-from dpcore.audit.attacks.averaging import averaging, values_of
+from dpcore.audit.attacks.averaging import averaging
 from dpcore.audit.attacks.report_distribution import faithfulness
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.mechanisms.registry import BY_KIND
@@ -50,7 +50,7 @@ def test_every_mechanism_of_categories_answers_for_two_columns(subtests: pytest.
             assert a.mechanism.inputs == 20
             assert a.mechanism.name == (name if name not in ("auto", "") else choose(a.budget, categories=20).name)
             for cell in a.cells:
-                values = values_of(a, int(cell))
+                values = a.values_of(int(cell))
                 assert a.categories[cell] == f"{values['job']} & {values['region']}"
                 assert a.encode([[values["job"]], [values["region"]]]).tolist() == [cell]
 
@@ -204,7 +204,7 @@ def test_other_columns_or_categories_are_another_question() -> None:
     added = revise(
         dp.Scheme.from_toml(f'name = "s"\n{ASKED.replace(".job_region", ".b")}{OF}{CATEGORIES}'), one
     ).changes
-    assert any("job with region, 4 x 5 categories" in change.after for change in added)
+    assert any("job: 4 categories together with region: 5 categories" in change.after for change in added)
 
 
 NUMBERS = """
@@ -231,7 +231,7 @@ def test_two_numbers_are_a_cell_of_the_plane() -> None:
     cells = read.encode({"income": income, "expenditure": expenditure})["money"]
     assert cells.tolist() == [0, 31, 1023, 31 * 32, 16 * 32 + 16]
     for cell in a.cells[::37]:
-        values = values_of(a, int(cell))
+        values = a.values_of(int(cell))
         assert a.encode([[values["income"]], [values["expenditure"]]]).tolist() == [cell]
 
 

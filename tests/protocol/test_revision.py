@@ -59,7 +59,7 @@ def test_sets_and_texts_come_and_change(small_text: str) -> None:
     with_both = small_text + added
     found = revise(Scheme.from_toml(small_text), Scheme.from_toml(with_both))
     shown = {change.where: change.after for change in found.changes if change.field == "added"}
-    assert shown["uses"] == "3 options, set_selection, epsilon 1"
+    assert shown["uses"] == "at most 3 of 3 options, set_selection, epsilon 1"
     assert shown["word"] == "texts of 8 bytes at most, text_hashing, epsilon 1"
     assert against(with_both, ("max_bytes = 8", "max_bytes = 9")).apart == ("word",)
     assert against(with_both, ("max_bytes = 8", 'max_bytes = 8\nalphabet = "ab"')).apart == ("word",)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from dpcore.audit.attacks.likelihood_ratio import Pair, hard_pairs, log_ratio
 from dpcore.client import Client
 from dpcore.errors import check_within
 from dpcore.mechanisms.reports import Reports
-from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.report import Report
 from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.tokens import public_levels, token_of
@@ -102,7 +100,7 @@ def _attack(
         }
         record = {label.column: label.categories[0] for label in scheme.labels.values()}
         for name, attribute in scheme.attributes.items():
-            record |= values_of(attribute, (asked[name].first, asked[name].second)[person % 2])
+            record |= attribute.values_of((asked[name].first, asked[name].second)[person % 2])
         answer = client(scheme, random, secret)
         reports = [answer(record).answers for _ in range(rounds)]
         changed += any(report != reports[0] for report in reports)
@@ -115,35 +113,3 @@ def _attack(
     sums = np.cumsum(log_ratios, axis=1) * np.where(np.arange(people) % 2, -1, 1)[:, None]
     guessed = np.where(np.abs(sums) < _TIE, 0.5, sums > 0)  # without evidence, a coin decides
     return tuple(float(share) for share in guessed.mean(axis=0)), changed
-
-
-def values_of(attribute: Attribute, cell: Any) -> dict[str, Any]:
-    """Return record values of an input cell, by column; None for nonresponse."""
-    if attribute.at_most is not None:
-        chosen = frozenset(compress(attribute.categories, attribute.sets.members(np.array([cell]))[0]))
-        boxes = {box.column: name in chosen for box, name in zip(attribute.boxes, attribute.categories, strict=False)}
-        return boxes or {attribute.column: chosen}
-    if attribute.texts is not None:
-        return {attribute.column: attribute.texts.texts_of(np.array([cell]))[0]}
-    if not attribute.sides:
-        return {attribute.column: value_of(attribute, cell)}
-    one, other = attribute.sides
-    places = divmod(cell, len(other.cells))
-    return {side.column: value_of(side, place) for side, place in zip((one, other), places, strict=True)}
-
-
-def value_of(attribute: Attribute, cell: int) -> Any:
-    """Return a value of an input cell; None for nonresponse."""
-    place = int(np.searchsorted(attribute.cells, cell))
-    if attribute.has_density:
-        cells = len(attribute.cells) - len(attribute.categories)
-        if place == cells:
-            return None
-        return float(attribute.lower + (attribute.upper - attribute.lower) * (2 * cell + 1) / (2 * cells))
-    if attribute.bins is not None:  # a value below all edges, then the edges
-        first, *others = map(float, attribute.bins)
-        values = [float(np.nextafter(first, -np.inf)), first, *others]
-        return values[place] if place < len(values) else None
-    if attribute.points is None:
-        return attribute.categories[place]
-    return float(attribute.points[place]) if place < len(attribute.points) else None

@@ -18,7 +18,6 @@ import numpy as np
 import scipy
 
 from dpcore._random import Source, seeded
-from dpcore.audit.attacks.averaging import values_of
 from dpcore.audit.attacks.report_ranks import LEVEL, Ranks, ranks
 from dpcore.client import Client
 from dpcore.mechanisms import Mechanism, Reports
@@ -116,7 +115,7 @@ def _records(scheme: Scheme, cells: Mapping[str, np.ndarray]) -> dict[str, np.nd
     records = {}
     for name, attribute in scheme.reported.items():
         used, places = np.unique(cells[name], return_inverse=True)
-        rows = [values_of(attribute, cell) for cell in used.tolist()]
+        rows = [attribute.values_of(cell) for cell in used.tolist()]
         for question in attribute.questions:
             is_plain = question.has_density and not question.categories
             values = np.array([row[question.column] for row in rows], dtype=None if is_plain else object)

@@ -181,10 +181,8 @@ def declared(scheme: Any, formula: str, reference: Mapping[str, str]) -> tuple[F
     where = f"regression of {attribute.name}"
     if attribute.sides:
         raise SchemeError(f"{where}: a joint attribute cannot be the outcome; declare one column alone")
-    if attribute.at_most is not None:
-        raise SchemeError(f"{where}: a set of options cannot be the outcome; declare one option alone, as a boolean")
-    if attribute.texts is not None:
-        raise SchemeError(f"{where}: a text cannot be the outcome; declare categories")
+    if attribute.alone:
+        raise SchemeError(f"{where}: {attribute.alone} cannot be the outcome; declare {attribute.instead}")
     if not attribute.is_numeric:
         return parsed, shape, ordered(attribute.categories, attribute.name, reference)
     if attribute.missing == "category":

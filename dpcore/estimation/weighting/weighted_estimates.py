@@ -85,7 +85,7 @@ def estimate_weighted(aggregate: Any, attribute: str, weights: Weights, estimato
         raise SchemeError("the weights were computed from other reports than this aggregate's; rake its own counts")
     if not held.answered[attribute] @ weights.values > 0:
         raise NotEstimable(f"{attribute} has no report; collect some first")
-    if aggregate.scheme.attributes[attribute].texts is not None:
+    if aggregate.scheme.attributes[attribute].is_open:
         raise NotEstimable(f"{attribute}: shares of texts cannot be weighted; estimate them by label")
     strata = Strata.from_aggregate(aggregate, attribute, weights)
     weighted = WeightedAggregate.from_strata(aggregate, attribute, strata)

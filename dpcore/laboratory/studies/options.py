@@ -29,7 +29,7 @@ from dpcore.pipeline import estimate, simulate
 from dpcore.populations.registry import respondents_of
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
-from dpcore.protocol.simulation import category_law, category_shares, has_category, numbers_of
+from dpcore.protocol.simulation import category_law
 
 EXACT, SIMULATED = "exact", "simulated"
 CHUNK = 20
@@ -170,10 +170,10 @@ def questions(options: int, at_most: int, cell: Cell) -> tuple[Question, ...]:
         schemes.append(Scheme.from_toml(text.replace("at_most", "size = 2\nat_most")))
     attribute, people = schemes[0].attributes["a"], respondents_of(schemes[0])
     law = category_law(attribute, people)
-    chosen = {option: has_category(attribute, f"o{option}") for option in range(min(options, 8))}
+    chosen = {option: attribute.has_category(f"o{option}") for option in range(min(options, 8))}
     truth = Truth(
-        category_shares(attribute, law),
-        np.bincount(numbers_of(attribute).astype(np.int64), law),
+        attribute.shares(law),
+        np.bincount(attribute.numbers().astype(np.int64), law),
         {(a, b): float(law @ (chosen[a] * chosen[b])) for a, b in combinations(chosen, 2)},
     )
     return tuple(Question(scheme, people, truth) for scheme in schemes)

@@ -19,13 +19,14 @@ from dpcore.errors import SchemeError
 from dpcore.mechanisms import Reports
 from dpcore.mechanisms.report_sums import in_ranges
 from dpcore.protocol.attribute import Attribute
-from dpcore.protocol.syntax import attribute_table, attribute_types, keys
+from dpcore.protocol.domain import categories
+from dpcore.protocol.syntax import attribute_types, keys
+from dpcore.protocol.syntax.attribute_table import NAME
 from dpcore.protocol.syntax.fields import check_known, listed, printable
 from dpcore.protocol.syntax.fields import read as read_keys
 
 WEIGHTED = "weighted"  # as in `functionals.group`, which clients do not import
 MOST_CELLS = 4096  # combinations of all labels' categories; each has sums of its own
-MOST_CELLS_OF_TEXTS = 31  # each has 65,600 sums of an attribute, which land
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,10 @@ def read(tables: Any, attributes: Mapping[str, Attribute]) -> Mapping[str, Attri
             f"labels must have at most {MOST_CELLS:,} combinations of categories, got {cells:,}; remove or merge some"
         )
     for name, attribute in attributes.items():
-        if attribute.texts is not None and cells > MOST_CELLS_OF_TEXTS:
+        if cells > attribute.most_label_cells:
             raise SchemeError(
-                f"attributes.{name}: texts are counted for at most {MOST_CELLS_OF_TEXTS} combinations of labels, and there are "
-                f"{cells:,}; remove or merge some"
+                f"attributes.{name}: {attribute.type}s are counted for at most {attribute.most_label_cells} combinations of "
+                f"labels, and there are {cells:,}; remove or merge some"
             )
     return MappingProxyType(labels)
 
@@ -99,15 +100,15 @@ def _read(name: str, table: Any) -> Attribute:
     where = f"labels.{name}"
     if not isinstance(table, Mapping):
         raise SchemeError(f"{where} must be a table; write [{where}] above its keys")
-    if not attribute_table.NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise SchemeError(
             f"labels: name {name!r} must be lower-case letters, digits and _, the first a letter and 63 at most"
         )
     check_known(table, tuple(key.name for key in keys.LABEL), where)
     entries = read_keys(keys.LABEL, table, f"{where}.")
     try:
-        attribute_table.check_title("title", table.get("title"))
-        entries |= attribute_table.categories_of(entries)
+        categories.check_title("title", table.get("title"))
+        entries |= categories.categories_of(entries)
         if table.get("control", entries["categories"][0]) not in entries["categories"]:
             raise SchemeError(
                 f"control must be one of the categories {listed(entries['categories'])}; got {entries['control']!r}"
@@ -143,7 +144,7 @@ def write(label: Attribute) -> dict[str, Any]:
         }
         | ({} if label.outside == "refuse" else {"outside": label.outside})
         | ({"control": label.control} if label.control else {})
-        | attribute_table.titles_of(label)
+        | categories.titles_of(label)
     )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,9 @@ from dpcore.errors import SchemeError
 from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.categorical.frequency_oracle import MOST_CATEGORIES
 from dpcore.protocol.attribute import Attribute
-from dpcore.protocol.domain import support_points
-from dpcore.protocol.syntax.fields import printable
+from dpcore.protocol.domain import categories, support_points
+from dpcore.protocol.syntax import keys
+from dpcore.protocol.syntax.fields import number, printable
 
 Pair = tuple[str, str]
 MOST_ENTRIES = 1 << 22  # of one pair's table, 32 MB
@@ -48,9 +50,10 @@ def read(pairs: Sequence[Sequence[str]], attributes: Mapping[str, Attribute], ce
 def _check(pair: Pair, attributes: Mapping[str, Attribute], cells: int) -> None:
     one, other = (attributes[name].mechanism for name in pair)
     for name in pair:
-        if attributes[name].type in ("set", "text"):
-            kind = "a set of options" if attributes[name].type == "set" else "a text"
-            raise SchemeError(f"pair {pair[0]}, {pair[1]}: {name} is {kind}, which cannot be part of a pair")
+        if attributes[name].alone:
+            raise SchemeError(
+                f"pair {pair[0]}, {pair[1]}: {name} is {attributes[name].alone}, which cannot be part of a pair"
+            )
     entries = statistics_of(one) * statistics_of(other)
     if entries > MOST_ENTRIES or entries * cells > MOST_LABELLED:
         beside = f" for each of {cells:,} combinations of labels" if entries <= MOST_ENTRIES else ""
@@ -93,8 +96,8 @@ class Axis:
     inputs: int
 
 
-def read_joint(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns, as `sides`, and the pairs of their categories; raises SchemeError unless both keys list two."""
+def _read_categories(entries: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns, as `sides`, and the pairs of their categories; raises SchemeError unless both keys list two."""
     columns, lists = _two("of", entries["of"]), _two("categories", entries["categories"])
     sides = tuple(
         _side(column, "categorical", len(names), categories=_names(column, names))
@@ -109,15 +112,17 @@ def read_joint(entries: Mapping[str, Any]) -> dict[str, Any]:
     return {"sides": sides, "categories": tuple(f"{one}{AND}{other}" for one in lists[0] for other in lists[1])}
 
 
-def joint_numbers(entries: Mapping[str, Any], cells: int) -> tuple[Attribute, ...]:
-    """Return the two columns of numbers of a table, each with `cells` cells; raises SchemeError unless each key lists two."""
+def _check_numbers(entries: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
+    """The two columns of numbers of a table, with equally many cells each; raises SchemeError unless each key lists two."""
+    cells = isqrt(entries["mechanism"].inputs)
     columns, lowers, uppers, units = (_two(key, list(entries[key])) for key in ("of", "lower", "upper", "units"))
     for lower, upper in zip(lowers, uppers, strict=True):
         support_points.check_bounds(lower, upper)
-    return tuple(
+    sides = (
         _side(column, "numeric", cells, lower=lower, upper=upper, unit=unit, outside=entries["outside"])
         for column, lower, upper, unit in zip(columns, lowers, uppers, units, strict=True)
     )
+    return {"sides": tuple(sides)}
 
 
 def _two(key: str, listed: list[Any]) -> list[Any]:
@@ -150,3 +155,34 @@ def _side(column: str, kind: str, inputs: int, **own: Any) -> Attribute:
         estimator="",
         **own,
     )
+
+
+def _table_of_categories(a: Attribute) -> dict[str, Any]:
+    return {"of": a.of, "categories": a.parts} | categories.design_table(a)
+
+
+def _table_of_numbers(a: Attribute) -> dict[str, Any]:
+    table: dict[str, Any] = {"of": a.of, "lower": [*map(number, a.lowers)], "upper": [*map(number, a.uppers)]}
+    return table | {"units": [side.unit for side in a.sides], "outside": a.outside} | categories.design_table(a)
+
+
+CATEGORIES = keys.Kind(
+    keys=keys.OWN[keys.CROSSED],
+    reason=categories.REASON,
+    automatic=categories.AUTOMATIC,
+    is_joint=True,
+    attribute=Attribute,
+    read=_read_categories,
+    sizes=categories.sizes,
+    own_table=_table_of_categories,
+)
+NUMBERS = keys.Kind(
+    keys=keys.OWN[keys.PLANE],
+    reason="the only mechanism for two numbers",
+    is_joint=True,
+    attribute=Attribute,
+    read=lambda entries, table: {},
+    sizes=lambda entries: {},
+    check=_check_numbers,
+    own_table=_table_of_numbers,
+)

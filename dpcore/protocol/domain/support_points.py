@@ -15,16 +15,20 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
-from dpcore.errors import SchemeError, check_within
+from dpcore.errors import SchemeError, check_bend, check_within, exact
 from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.fisher_information import room_for, room_of
 from dpcore.mechanisms.registry import NUMERIC
-from dpcore.protocol.attribute import MISSING, numeral
+from dpcore.protocol.attribute import MISSING, Attribute, name_of
+from dpcore.protocol.domain import categories
+from dpcore.protocol.records.numerals import numeral
+from dpcore.protocol.syntax import keys
 from dpcore.protocol.syntax.fields import number
 from dpcore.protocol.syntax.keys import LOG_SPLINE
 
 MOST_POINTS = 1024  # with more, a density is as accurate
 _LEAST_GAP = 2  # input cells, including that of nonresponse
+_SECOND_DERIVATIVE = "second_derivative"  # the only key of `assume`
 LARGEST = 10**30  # of a bound: its eighth power is still a finite double
 _FINEST = 2.0**-32  # smallest width between bounds relative to them, so that input cells are far above rounding error
 
@@ -41,14 +45,14 @@ def check_bounds(lower: Fraction, upper: Fraction) -> None:
         )
 
 
-def read(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the support points of an attribute's table, their names as `categories`, and its bounds.
+def _read_points(entries: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+    """The support points of an attribute's table, their names as `categories`, and its bounds.
 
     Raises SchemeError if the table declares none, or if a code of nonresponse is one of them.
     """
     points = _points(entries)
     check_bounds(points[0], points[-1])
-    codes = codes_of_silence(entries)
+    codes = _codes_of_silence(entries)
     for code in codes:
         if numeral(code) in {float(point) for point in points}:
             raise SchemeError(
@@ -65,8 +69,8 @@ def read(entries: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def codes_of_silence(entries: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return a numeric attribute's codes of nonresponse, in the order of the canonical text."""
+def _codes_of_silence(entries: Mapping[str, Any]) -> Mapping[str, str]:
+    """A numeric attribute's codes of nonresponse, in the order of the canonical text."""
     codes = entries["codes"]
     if not isinstance(codes, Mapping) or any(label != MISSING for label in codes.values()):
         raise SchemeError(
@@ -109,17 +113,12 @@ def _heaps(heaps: list[Fraction], points: tuple[Fraction, ...]) -> tuple[Fractio
     return tuple(heaps)
 
 
-def name_of(point: Fraction) -> str:
-    """Return the name of a support point in tables: 41000, 0.5."""
-    return str(int(point)) if point.denominator == 1 else repr(float(point))
-
-
-def silence(entries: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the codes, the categories and the estimator that a density's table implies for nonresponse.
+def _silence(entries: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+    """The codes, the categories and the estimator that a density's table implies for nonresponse.
 
     Raises SchemeError if nonresponse is an answer but the mechanism or estimator does not support it.
     """
-    codes = {"codes": codes_of_silence(entries)}
+    codes = {"codes": _codes_of_silence(entries)}
     if entries["missing"] == "refuse":
         return codes
     able = [name for name, kind in NUMERIC.items() if "lattice" in kind.declared.attributes]  # the finite channels
@@ -134,31 +133,35 @@ def silence(entries: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, A
     return codes | {"categories": (MISSING,), "estimator": LOG_SPLINE}
 
 
-def check_gap(mechanism: Mechanism) -> None:
+def _check_gap(entries: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
     """Raise SchemeError unless an input cell is empty between those of a density's values and that of nonresponse."""
-    if mechanism.inputs - room_of(mechanism.inputs) < _LEAST_GAP:
+    mechanism: Mechanism = entries["mechanism"]
+    if entries["missing"] == "category" and mechanism.inputs - room_of(mechanism.inputs) < _LEAST_GAP:
         raise SchemeError(
             f'missing = "category" needs {4 * _LEAST_GAP} input cells, got {mechanism.inputs}; set more for {mechanism.name}'
         )
+    return {}
 
 
-def counts_for_design(entries: Mapping[str, Any]) -> dict[str, int]:
-    """Return the numbers of 'values', of 'categories' (with nonresponse), and of 'points', the input cells needed."""
+def _sizes_of_points(entries: Mapping[str, Any]) -> dict[str, int]:
+    """The numbers of 'values', of 'categories' (with nonresponse), and of 'points', the input cells needed."""
     answers, values = len(entries["categories"]), len(entries["points"])
     return {"values": values, "categories": answers, "points": room_for(values, answers > values)}
 
 
-def check_room(mechanism: Mechanism, sizes: Mapping[str, int]) -> None:
+def _check_room(entries: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
     """Raise SchemeError unless the mechanism has an input cell for each answer (`spread`)."""
+    mechanism: Mechanism = entries["mechanism"]
     if mechanism.inputs != sizes["categories"] and mechanism.inputs < sizes["points"]:
         raise SchemeError(
             f"{mechanism.name} has {mechanism.inputs} input cells, but {sizes['categories']} answers need "
             f'{sizes["points"]}; declare more levels or cells, or mechanism = "auto"'
         )
+    return {}
 
 
-def read_bins(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the bins, codes and values of an attribute's table, and the names of its `categories`.
+def _read_bins(entries: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+    """The bins, codes and values of an attribute's table, and the names of its `categories`.
 
     Raises SchemeError unless the edges increase as doubles, which clients compare.
     """
@@ -174,7 +177,7 @@ def read_bins(entries: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "bins": edges,
         "categories": (*names, *([MISSING] if entries["missing"] == "category" else [])),
-        "codes": codes_of_silence(entries),
+        "codes": _codes_of_silence(entries),
         "values": None if values is None else tuple(map(float, values)),
     }
 
@@ -184,3 +187,108 @@ def _bin_names(edges: tuple[Fraction, ...]) -> list[str]:
     edge_names = [name_of(edge) for edge in edges]
     between = [f"{below} to below {above}" for below, above in pairwise(edge_names)]
     return [f"below {edge_names[0]}", *between, f"{edge_names[-1]} and above"]
+
+
+def _read_density(entries: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+    check_bounds(entries["lower"], entries["upper"])
+    _check_level(entries, table)
+    own = {"assume": _assumed(entries), "intervals": _intervals(entries)}
+    return own | _silence(entries, table)
+
+
+def _check_level(entries: Mapping[str, Any], table: Mapping[str, Any]) -> None:
+    if entries["estimator"] != "projection" and ("level_rule" in table or "level" in table):
+        raise SchemeError(
+            f'level_rule and level need estimator = "projection", got estimator = "{entries["estimator"]}"; remove them'
+        )
+    if (entries["level_rule"] == "fixed") != (entries["level"] is not None):
+        raise SchemeError('level and level_rule = "fixed" need each other; add the missing one or remove the other')
+
+
+def _assumed(entries: Mapping[str, Any]) -> Fraction | None:
+    """The bound on the root of int f''^2, in the attribute's unit to the power -5/2; None without an assumption."""
+    table = entries["assume"]
+    if table is None:
+        return None
+    if not isinstance(table, Mapping) or set(table) != {_SECOND_DERIVATIVE}:
+        raise SchemeError(f"assume must be {{ {_SECOND_DERIVATIVE} = M }}, with M a number above 0, got {table!r}")
+    if entries["estimator"] != LOG_SPLINE or entries["missing"] == "category":
+        raise SchemeError(
+            f'assume needs estimator = "{LOG_SPLINE}" and missing = "refuse", got estimator = '
+            f'"{entries["estimator"]}" and missing = "{entries["missing"]}"'
+        )
+    bound = exact(**{f"assume.{_SECOND_DERIVATIVE}": table[_SECOND_DERIVATIVE]})
+    check_bend(entries["lower"], entries["upper"], **{f"assume.{_SECOND_DERIVATIVE}": bound})
+    return bound
+
+
+def _intervals(entries: Mapping[str, Any]) -> tuple[str, ...]:
+    """The kinds of interval in addition to the data-driven one, without repetition."""
+    if entries["intervals"] and entries["missing"] == "category":
+        raise SchemeError(
+            'intervals and missing = "category" exclude each other, because the share of nonresponse is unknown; remove one'
+        )
+    return tuple(dict.fromkeys(entries["intervals"]))
+
+
+def _table_of_density(a: Attribute) -> dict[str, Any]:
+    table = _bounds(a) | {"unit": a.unit, "outside": a.outside} | _codes(a)
+    table |= {"level_rule": a.level_rule} if a.estimator == "projection" else {}
+    table |= {} if a.level is None else {"level": a.level}
+    table |= {} if a.assume is None else {"assume": {_SECOND_DERIVATIVE: number(a.assume)}}
+    table |= {"intervals": a.intervals} if a.intervals else {}
+    return table
+
+
+def _table_of_points(a: Attribute) -> dict[str, Any]:
+    points = [number(point) for point in a.points or ()]
+    table: dict[str, Any] = {"values": points} if a.step is None else _bounds(a) | {"step": number(a.step)}
+    table |= {} if a.heaps is None else {"heaps": [number(heap) for heap in a.heaps]}
+    return table | {"unit": a.unit, "outside": a.outside} | _codes(a)
+
+
+def _table_of_bins(a: Attribute) -> dict[str, Any]:
+    table: dict[str, Any] = {"bins": [number(edge) for edge in a.bins or ()], "unit": a.unit}
+    return table | _codes(a) | categories.values_table(a) | categories.design_table(a)
+
+
+def _bounds(attribute: Attribute) -> dict[str, Any]:
+    return {"lower": number(attribute.lower), "upper": number(attribute.upper)}
+
+
+def _codes(attribute: Attribute) -> dict[str, Any]:
+    return {"codes": dict(attribute.codes)} if attribute.codes else {}
+
+
+DENSITY = keys.Kind(
+    keys=keys.OWN["numeric"],
+    reason="the default, with the lowest error",
+    attribute=Attribute,
+    read=_read_density,
+    sizes=lambda entries: {"points": 0},
+    check=_check_gap,
+    functionals=lambda entries, functionals: functionals,
+    own_table=_table_of_density,
+)
+POINTS = keys.Kind(
+    keys=keys.OWN[keys.LATTICE],
+    reason=categories.REASON,
+    automatic="the lowest expected error for the planned clients",
+    estimators=(keys.LOG_LINEAR,),
+    attribute=Attribute,
+    read=_read_points,
+    sizes=_sizes_of_points,
+    check=_check_room,
+    functionals=lambda entries, functionals: functionals,
+    own_table=_table_of_points,
+)
+BINS = keys.Kind(
+    keys=keys.OWN[keys.BINNED],
+    reason=categories.REASON,
+    automatic=categories.AUTOMATIC,
+    attribute=Attribute,
+    read=_read_bins,
+    sizes=categories.sizes,
+    functionals=categories.functionals,
+    own_table=_table_of_bins,
+)

@@ -7,5 +7,6 @@ Modules:
     fields: numbers and names in schemes and messages
     json_schema: the JSON schema of scheme files
     keys: every key of a scheme: type, range, default and description
+    kinds: every kind of attribute, and the reading of its table
     mechanism_design: the design of an attribute's mechanism, and the choice if none is named
 """

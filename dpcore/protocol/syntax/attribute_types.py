@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcore.errors import SchemeError, check_one_of
+from dpcore.mechanisms.registry import BY_TYPE
 from dpcore.protocol.domain import dates
 
 BOOLEAN, DATE, DATETIME = "boolean", "date", "datetime"
-TYPES = ("numeric", "categorical", "set", "text", BOOLEAN, DATE, DATETIME)  # as schemes write them
+TYPES = (*BY_TYPE, BOOLEAN, DATE, DATETIME)  # as schemes write them
 _FALSE = ("0", "f", "F", "False", "FALSE", "n", "N", "no", "No", "NO")
 _TRUE = ("1", "t", "T", "True", "TRUE", "y", "Y", "yes", "Yes", "YES")
 UNITS = {DATE: dates.DAYS, DATETIME: dates.INSTANTS}

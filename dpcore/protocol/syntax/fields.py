@@ -79,3 +79,10 @@ def check_known(table: Mapping[str, Any], accepted: tuple[str, ...], where: str)
     for key in table:
         if key not in accepted:
             raise SchemeError(f"{where} has an unknown key {key!r}; accepted are {', '.join(accepted)}")
+
+
+def check_client(client: Mapping[str, Any], **needed: int) -> None:
+    """Raise SchemeError unless a mechanism's integers are those of the attribute."""
+    for key, value in needed.items():
+        if client[key] != value:
+            raise SchemeError(f"client.{key} must be {value}, as the attribute has it, got {client[key]}")

@@ -1,23 +1,19 @@
-"""The keys of a scheme, each with type, range, default and description, and the reading of an attribute's table.
+"""The keys of a scheme, each with type, range, default and description, and what a kind of attribute declares.
 
 Mechanisms declare their own options.  `json_schema` and the page of the reference are generated from these declarations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dpcore.errors import SchemeError
-from dpcore.mechanisms.categorical.text_hashing import MOST_SYMBOLS
 from dpcore.mechanisms.declaration import Option
-from dpcore.mechanisms.registry import BY_KIND, BY_TYPE, IN_SCHEMES, options_of
+from dpcore.mechanisms.registry import BY_TYPE
 from dpcore.privacy.budget import Budget
-from dpcore.protocol.records.texts import NORMALIZATIONS
 from dpcore.protocol.syntax.attribute_types import TYPES
-from dpcore.protocol.syntax.fields import check_known, read
 
 AUTO = "auto"  # `mechanism_design` chooses the mechanism; the canonical scheme names it
 LOG_LINEAR = "log_linear"  # the estimator on support points
@@ -60,8 +56,8 @@ SCHEME = (
         "labels", dict, default={}, words="a table [labels.NAME] for each public label of clients, such as a region"
     ),
 )
-_TYPE = Option("type", str, choices=tuple(BY_TYPE), is_needed=True, words=" or ".join(map(repr, TYPES)))
-_SHARED = (
+TYPE = Option("type", str, choices=tuple(BY_TYPE), is_needed=True, words=" or ".join(map(repr, TYPES)))
+SHARED = (
     Option("column", str, words="the column's name in record files; default: the attribute's name"),
     Option(
         "title", str, default="", words="the title that pages, pictures and forms show; default: the name as written"
@@ -75,15 +71,11 @@ _SHARED = (
     _FUNCTIONALS,
     Option("client", dict, words="the mechanism's integers in a canonical text; set by ldpflow"),
 )
-_PROMISED = replace(
-    next(key for key in _SHARED if key.type is Budget), is_needed=False
-)  # for channels of other systems
-_OF_ONE = ("column", "functionals")  # keys that joint attributes lack
+PROMISED = replace(next(key for key in SHARED if key.type is Budget), is_needed=False)  # for channels of other systems
+OF_ONE = ("column", "functionals")  # keys that joint attributes lack
 LATTICE = "lattice"  # a numeric attribute with support points
 BINNED = "binned"  # a categorical attribute of ranges of a number
 CROSSED = "crossed"  # a joint attribute of two columns' categories
-SET = "set"  # a set of options
-TEXT = "text"  # an open answer
 PLANE = "plane"  # a joint attribute of two columns' numbers
 _JOINT = Option(
     "of", list[str], fewest=2, is_needed=True, words="the two columns of a joint attribute, such as job and region"
@@ -107,7 +99,7 @@ _HEAPS = Option(
     fewest=0,
     words="respondents round to multiples of these numbers, such as [5, 10]; [] if not; default: estimated from reports",
 )
-_TITLES = Option(
+TITLES = Option(
     "titles",
     dict,
     default={},
@@ -124,7 +116,7 @@ _NONRESPONSE = (  # of numbers
         words="a missing value is an error, or an answer whose share is estimated",
     ),
 )
-_OWN = {
+OWN = {
     "numeric": (
         Option("lower", Fraction, is_needed=True, words="the smallest value, a number"),
         Option("upper", Fraction, is_needed=True, words="the largest value, a number"),
@@ -167,7 +159,7 @@ _OWN = {
             is_needed=True,
             words="the names of the categories; they are never taken from data",
         ),
-        _TITLES,
+        TITLES,
         _CODES,
         Option("values", list[Fraction], words="a number for each category, for functionals"),
         Option(
@@ -186,45 +178,9 @@ _OWN = {
         ),
     ),
 }
-_CATEGORIES, _OUTSIDE = (key for key in _OWN["categorical"] if key.name in ("categories", "outside"))
-_OWN[SET] = (
-    replace(_CATEGORIES, words="the names of the options, 62 at most; they are never taken from data"),
-    _TITLES,
-    replace(_CODES, words='codes in record files and their options, such as { 1 = "bus" }'),
-    Option("at_most", int, least=1, words="how many options one respondent may choose; default: all, 20 at most"),
-    Option("columns", list[str], words="the columns of yes or no, one for each option; without them column is read"),
-    Option("separator", str, default=";", words="separates the options in a text of a record file"),
-    replace(
-        _OUTSIDE,
-        words='a value that is neither option nor code is an error, or the option "other", which must be listed',
-    ),
-    Option(
-        "missing",
-        str,
-        choices=("refuse", NONE),
-        default="refuse",
-        words="a missing value is an error, or means that no option is chosen",
-    ),
-)
-_OWN[TEXT] = (
-    Option("max_bytes", int, least=1, most=MOST_SYMBOLS, is_needed=True, words="the most bytes of a text in UTF-8"),
-    Option(
-        "alphabet", str, default="", words="the characters of texts; default: all, with which fewer texts are found"
-    ),
-    Option(
-        "normalize",
-        list[str],
-        choices=NORMALIZATIONS,
-        fewest=0,
-        default=NORMALIZATIONS,
-        words="what makes two spellings one text: Unicode form NFC, small letters, single blanks; default: all three",
-    ),
-    replace(_OUTSIDE, words='a text too long, or with other characters, is an error, or becomes the text "other"'),
-    next(key for key in _OWN["categorical"] if key.name == "missing"),
-)
 _LABELS = ("column", "title", "categories", "titles", "codes", "outside", "missing")
 LABEL = (
-    *(key for key in (*_SHARED, *_OWN["categorical"]) if key.name in _LABELS),
+    *(key for key in (*SHARED, *OWN["categorical"]) if key.name in _LABELS),
     Option(
         "control",
         str,
@@ -232,23 +188,23 @@ LABEL = (
         words="makes the categories the arms of an experiment: the category of the control arm, compared with all others",
     ),
 )
-_OWN[LATTICE] = (
-    *(replace(key, is_needed=False) for key in _OWN["numeric"] if key.name in ("lower", "upper", "unit", "outside")),
+OWN[LATTICE] = (
+    *(replace(key, is_needed=False) for key in OWN["numeric"] if key.name in ("lower", "upper", "unit", "outside")),
     _STEP,
     _POINTS,
     _HEAPS,
     *_NONRESPONSE,
 )
-_OWN[BINNED] = (
+OWN[BINNED] = (
     _BINS,
-    next(key for key in _OWN["numeric"] if key.name == "unit"),
+    next(key for key in OWN["numeric"] if key.name == "unit"),
     replace(
-        next(key for key in _OWN["categorical"] if key.name == "values"),
+        next(key for key in OWN["categorical"] if key.name == "values"),
         words="a number for each range, for functionals",
     ),
     *_NONRESPONSE,
 )
-_OWN[CROSSED] = (
+OWN[CROSSED] = (
     _JOINT,
     Option(
         "categories",
@@ -260,110 +216,42 @@ _OWN[CROSSED] = (
     Option("outside", str, choices=("refuse",), default="refuse", words="a value that is no category is an error"),
     Option("missing", str, choices=("refuse",), default="refuse", words="an absent value is refused"),
 )
-_OWN[PLANE] = (
+OWN[PLANE] = (
     _JOINT,
     Option("lower", list[Fraction], fewest=2, is_needed=True, words="the smallest value of each column, two numbers"),
     Option("upper", list[Fraction], fewest=2, is_needed=True, words="the largest value of each column, two numbers"),
     Option("units", list[str], fewest=2, default=("", ""), words="the unit of each column, shown in tables and charts"),
-    next(key for key in _OWN["numeric"] if key.name == "outside"),
+    next(key for key in OWN["numeric"] if key.name == "outside"),
     Option("missing", str, choices=("refuse",), default="refuse", words="an absent value is refused"),
 )
 
 
-_DEFAULTS = {
-    "numeric": "the default, with the lowest error",
-    "categorical": "the default with these options",
-}
-_AUTOMATIC = {
-    "categorical": "the smallest report among mechanisms within 1 % of the lowest variance",
-    LATTICE: "the lowest expected error for the planned clients",
-}
-_DEFAULTS[BINNED], _AUTOMATIC[BINNED] = _DEFAULTS["categorical"], _AUTOMATIC["categorical"]
-_AUTOMATIC[CROSSED] = _AUTOMATIC["categorical"]
-_DEFAULTS[PLANE] = "the only mechanism for two numbers"
-_DEFAULTS[SET] = "the only mechanism for sets of options"
-_DEFAULTS[TEXT] = "the only mechanism for texts"
-_CHOSEN = ("categorical", BINNED, LATTICE, CROSSED)  # kinds with an automatic choice of the mechanism
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """One kind of attribute: its keys, and how its table becomes an attribute (`kinds`).
+
+    keys: its own.  reason: why it has its default mechanism.  automatic: what `mechanism = "auto"` minimizes, '' without it.
+    estimators: in place of its mechanism's.  is_joint: whether it has two columns.
+    attribute: the class of attributes; 'Attribute' has no other methods than those of numbers and categories.
+    read: its entries and its table -> further entries.  sizes: its entries -> what the design of its mechanism depends on.
+    check: its entries with the mechanism, and the sizes -> further entries.  Both raise SchemeError for invalid tables.
+    functionals: its entries and the scheme's functionals -> those of a table that names none.
+    own_table: an attribute -> its own keys in a canonical text.
+    """
+
+    keys: tuple[Option, ...]
+    reason: str
+    attribute: type[Any]
+    read: Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
+    sizes: Callable[[Mapping[str, Any]], dict[str, int]]
+    own_table: Callable[[Any], dict[str, Any]]
+    check: Callable[[Mapping[str, Any], Mapping[str, int]], dict[str, Any]] = lambda entries, sizes: {}
+    functionals: Callable[[Mapping[str, Any], tuple[str, ...]], tuple[str, ...]] = lambda entries, functionals: ()
+    automatic: str = ""
+    estimators: tuple[str, ...] = ()
+    is_joint: bool = False
 
 
-def kind_of(table: Mapping[str, Any]) -> str:
-    """Return the kind of an attribute's values, a key of `BY_KIND`: its type, refined by the table's other keys."""
-    kind = str(read((_TYPE,), table)["type"])
-    if kind in (SET, TEXT):
-        return kind
-    if _JOINT.name in table:
-        return PLANE if kind == "numeric" else CROSSED
-    if kind == "numeric":
-        return LATTICE if _STEP.name in table or _POINTS.name in table else kind
-    return BINNED if _BINS.name in table else kind
-
-
-def of_attribute(kind: str, mechanism: str) -> tuple[Option, ...]:
-    """Return the keys of an attribute's table, including the mechanism's options; kind: see `kind_of`."""
-    kinds, named = IN_SCHEMES[kind], _mechanism(kind)
-    declared = kinds.get(mechanism, next(iter(kinds.values()))).declared
-    estimators = (LOG_LINEAR,) if kind == LATTICE else declared.estimators
-    estimator = Option("estimator", str, choices=estimators, default=estimators[0], words="the estimator")
-    shared = [
-        key if declared.is_asked or key.type is not Budget else _PROMISED
-        for key in _SHARED
-        if kind not in (CROSSED, PLANE) or key.name not in _OF_ONE
-    ]
-    return (_TYPE, *shared, named, estimator, *_OWN[kind], *(declared.options if mechanism in kinds else ()))
-
-
-def _mechanism(kind: str) -> Option:
-    names = (*IN_SCHEMES[kind], AUTO) if kind in _AUTOMATIC else tuple(IN_SCHEMES[kind])
-    return Option(
-        "mechanism",
-        str,
-        choices=names,
-        default=AUTO if kind in _CHOSEN else names[0],
-        words="the mechanism that privatizes answers on the device",
-    )
-
-
-def read_attribute(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the values of an attribute's table by key; raises SchemeError, which names the key, for an invalid one."""
-    read((_TYPE,), table, where)
-    kind = kind_of(table)
-    mechanism = read((replace(_mechanism(kind), default=_default(kind, table)),), table, where)["mechanism"]
-    keys, options = of_attribute(kind, mechanism), options_of(kind)
-    check_known(table, (*(key.name for key in keys if key.name not in options), *options), where.removesuffix("."))
-    for key, owners in options.items():
-        if key in table and mechanism not in owners:
-            raise SchemeError(
-                f'{where}{key} needs mechanism = "{owners[0]}", got mechanism = "{mechanism}"; remove or change one'
-            )
-    return read(keys, table, where) | {"mechanism": mechanism}
-
-
-def reason(table: Mapping[str, Any]) -> str:
-    """Return why an attribute has its mechanism, if its table does not name one; otherwise ''."""
-    kind, mechanism = kind_of(table), table.get("mechanism")
-    if mechanism is not None:
-        return _AUTOMATIC[kind] if mechanism == AUTO else ""
-    if _default(kind, table) == AUTO:
-        return _AUTOMATIC[kind]
-    if _default(kind, table) != next(iter(BY_KIND[kind])):
-        return f"the first mechanism with {', '.join(_restricting(kind, table))}"
-    return _DEFAULTS[kind]
-
-
-def _default(kind: str, table: Mapping[str, Any]) -> str:
-    """The default mechanism: the first that has the table's options and estimator, otherwise the first."""
-    own_keys = _restricting(kind, table)
-    if kind in _CHOSEN and not {*own_keys} - {"estimator"}:
-        return AUTO
-    fitting = (
-        name
-        for name, mechanism in IN_SCHEMES[kind].items()
-        if {key for key in own_keys if key != "estimator"} <= {option.name for option in mechanism.declared.options}
-        and ("estimator" not in own_keys or kind == LATTICE or table["estimator"] in mechanism.declared.estimators)
-    )
-    return next(fitting, next(iter(BY_KIND[kind])))
-
-
-def _restricting(kind: str, table: Mapping[str, Any]) -> list[str]:
-    """The keys of a table that restrict its mechanism."""
-    return [key for key in ("estimator", *options_of(kind)) if key in table]
+def own(kind: str, name: str, **changes: Any) -> Option:
+    """Return a key of a kind's own, with changes."""
+    return replace(next(key for key in OWN[kind] if key.name == name), **changes)

@@ -254,7 +254,7 @@ def unavailable(attribute: Attribute, reason: str) -> Iterator[FunctionalEstimat
 def _adjusted(rows: pd.DataFrame, attributes: Any) -> pd.DataFrame:
     """The rows of an experiment with p-values adjusted for its outcomes, and their number."""
     is_mirrored = rows["functional"].map(is_share) & rows["attribute"].map(
-        lambda name: len(attributes[name].categories) == 2 and attributes[name].at_most is None
+        lambda name: len(attributes[name].categories) == 2 and attributes[name].is_exclusive
     )
     keys = ["arm", "attribute", "outcome"]
     rows = rows.assign(outcome=rows["functional"].mask(is_mirrored, "frequency"))

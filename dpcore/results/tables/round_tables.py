@@ -24,7 +24,7 @@ from dpcore.pipeline import Round
 from dpcore.protocol.aggregates import Aggregate, statistic_rows
 from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.scheme import Scheme
-from dpcore.protocol.simulation import category_law, category_shares, cell_law, numbers_of
+from dpcore.protocol.simulation import category_law, cell_law
 from dpcore.protocol.syntax.keys import PLANE
 from dpcore.results.checks.round_checks import checks, every_estimate
 from dpcore.results.tables.comparisons import experiment_table
@@ -308,24 +308,23 @@ def _truth_rows(
     name = attribute.name
     if attribute.kind == PLANE:
         return  # a joint attribute has no estimates of its own
-    if attribute.texts is not None:
+    if attribute.is_open:
         law = cell_law(attribute, population, members)
-        shares = dict(law.tolist())
-        texts = attribute.texts.texts_of(law["text"]) if estimate is None else estimate.categories
-        for text, cell in zip(texts, attribute.texts.symbols_of(texts).tolist(), strict=True):
-            yield name, group, f"frequency({text})", None, shares.get(cell, 0.0)
+        shares = {attribute.value_of(cell): share for cell, share in law.tolist()}
+        for text in shares if estimate is None else estimate.categories:
+            yield name, group, f"frequency({text})", None, shares.get(text, 0.0)
         return
     if attribute.has_density:
         yield from _numeric_truths(attribute, asked, population.truth(name, members), estimate, group)
         nonresponse = getattr(population, "nonresponse", {}).get(name, 0.0)
         yield from ((name, group, f"frequency({category})", None, nonresponse) for category in attribute.categories)
     else:
-        numbers, probabilities = numbers_of(attribute), category_law(attribute, population, members)
-        for category, value in zip(attribute.categories, category_shares(attribute, probabilities), strict=True):
+        numbers, probabilities = attribute.numbers(), category_law(attribute, population, members)
+        for category, value in zip(attribute.categories, attribute.shares(probabilities), strict=True):
             yield name, group, f"frequency({category})", None, float(value)
         answered = probabilities[: len(numbers)] / max(probabilities[: len(numbers)].sum(), np.finfo(float).tiny)
         for functional in dict.fromkeys(map(parse, asked)):
-            value = functional.of_probabilities(answered, numbers_of(attribute, functional))
+            value = functional.of_probabilities(answered, attribute.numbers(functional))
             yield name, group, str(functional), None, value
 
 

@@ -26,7 +26,7 @@ from dpcore.populations.registry import NAMES, by_scheme
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.scheme import Scheme
-from dpcore.protocol.simulation import category_law, cell_law, has_category, numbers_of
+from dpcore.protocol.simulation import category_law, cell_law
 from dpcore.rounds.planning.aims import DENSITY, FREQUENCY
 
 _CELLS = 1 << 10
@@ -94,7 +94,7 @@ def expected_statistics(mechanism: Mechanism, law: np.ndarray, n: int) -> np.nda
 
 def lower_bound(attribute: Any, quantity: str, people: Any, budget: Budget, reports: int) -> float | None:
     """Return the lower bound on the error, in the quantity's unit; None if unknown."""
-    if attribute.texts is not None:
+    if attribute.is_open:
         return None
     share, ratio = FREQUENCY.match(quantity), math.exp(float(budget))
     if attribute.has_density:
@@ -103,12 +103,12 @@ def lower_bound(attribute: Any, quantity: str, people: Any, budget: Budget, repo
         return least_error(parse(quantity), _density(attribute, people), ratio, reports)
     law = category_law(attribute, people)
     if share is not None:
-        values = has_category(attribute, share[1])
+        values = attribute.has_category(share[1])
     else:
         functional = parse(quantity)
         if not functional.is_linear:
             return None
-        numbers, places = np.unique(numbers_of(attribute, functional), return_inverse=True)  # of sets, few
+        numbers, places = np.unique(attribute.numbers(functional), return_inverse=True)  # of sets, few
         law = np.bincount(places, law)
         values = functional.expand_probabilities(law, numbers)[1]
     return math.sqrt(least_variance(values, law, ratio) / reports)

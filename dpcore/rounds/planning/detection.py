@@ -85,7 +85,7 @@ def _estimates(scheme: Scheme, people: Any, reports: int) -> dict[tuple[str, str
     """Attribute and functional -> the expected estimate of so many reports."""
     document = tomllib.loads(scheme.canonical)
     del document["labels"]
-    for name in (name for name, attribute in scheme.attributes.items() if attribute.texts is not None):
+    for name in (name for name, attribute in scheme.attributes.items() if attribute.is_open):
         del document["attributes"][name]  # texts are not known beforehand
     if not document["attributes"]:
         raise SchemeError(

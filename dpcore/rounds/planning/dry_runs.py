@@ -46,9 +46,9 @@ def dry_runs(scheme: Scheme, people: Any, clients: int, rounds: int, random: Sou
         round_ = _aggregated(scheme, people, clients, random.spawn(number))
         true_values = _truths(round_, people) if true_values is None else true_values
         rows = _estimates(round_).merge(true_values, how="left", on=KEY).astype(dict.fromkeys(_NUMBERS, "float64"))
-        is_text = rows["attribute"].map(lambda name: scheme.attributes[name].texts is not None)
+        is_open = rows["attribute"].map(lambda name: scheme.attributes[name].is_open)
         yield rows.fillna(
-            {"truth": rows["truth"].mask(is_text & rows["estimate"].notna(), 0.0)}
+            {"truth": rows["truth"].mask(is_open & rows["estimate"].notna(), 0.0)}
         )  # texts that nobody has
 
 

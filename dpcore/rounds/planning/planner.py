@@ -37,7 +37,7 @@ from dpcore.mechanisms.categorical.text_hashing import TextHashing
 from dpcore.mechanisms.registry import BY_KIND, options_of
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
-from dpcore.protocol.simulation import category_law, category_shares
+from dpcore.protocol.simulation import category_law
 from dpcore.protocol.syntax import canonical, keys
 from dpcore.protocol.syntax.fields import listed
 from dpcore.rounds.planning.aims import DENSITY, FREQUENCY, VISIBLE, Aim, Forecast, Plan
@@ -140,7 +140,7 @@ class Planner:
             estimate = pipeline.estimate(expected_aggregate(scheme, people, reports), aim.attribute)
         except (NotEstimable, np.linalg.LinAlgError) as exception:
             return Forecast(mechanism=name, error=None, reason=str(exception))
-        law = None if attribute.has_density else category_shares(attribute, category_law(attribute, people))
+        law = None if attribute.has_density else attribute.shares(category_law(attribute, people))
         return _read(estimate, aim, name, law)
 
     def plan_pair(self, aim: PairAim, *, clients: int | None = None, error: float | None = None) -> PairPlan:
@@ -302,9 +302,9 @@ class Planner:
                 f"{aim.attribute}: a joint attribute; plan for a joint quantity, such as "
                 f'"{", ".join(attribute.of or ())}: correlation"'
             )
-        if attribute.texts is not None or aim.quantity == VISIBLE:
-            if attribute.texts is None or aim.quantity != VISIBLE:
-                kind = "is not a text" if attribute.texts is None else f'is a text; plan for "{VISIBLE}"'
+        if attribute.is_open or aim.quantity == VISIBLE:
+            if not attribute.is_open or aim.quantity != VISIBLE:
+                kind = f'is a text; plan for "{VISIBLE}"' if attribute.is_open else "is not a text"
                 raise SchemeError(f"{aim.attribute}: {kind}, got {aim.quantity!r}")
         elif share is not None:
             if share[1] not in attribute.categories:
@@ -315,12 +315,9 @@ class Planner:
                 raise SchemeError(f"{aim.attribute}: categorical, without a density; use frequency(CATEGORY)")
         else:
             functional = parse(aim.quantity)
-            if not attribute.is_numeric and attribute.values is None and attribute.at_most is None:
+            if not attribute.has_numbers:
                 raise SchemeError(f"{aim.attribute}: its categories have no numeric values; use frequency(CATEGORY)")
-            bounds = float(attribute.lower), float(attribute.upper)
-            reason = functional.refuses(*bounds) if attribute.has_density else functional.refuses_probabilities()
-            if attribute.at_most is not None:
-                reason = functional.refuses_options(attribute.categories)
+            reason = attribute.refusal(functional)
             if reason is not None:
                 raise SchemeError(f"{aim.quantity!r} of {aim.attribute}: {reason}")
 
@@ -329,9 +326,8 @@ class Planner:
             return "relative to the density's norm" if aim.quantity == DENSITY else ""
         attribute = self._scheme.attributes[aim.attribute]
         is_share = FREQUENCY.match(aim.quantity) is not None
-        has_unit = (
-            (attribute.is_numeric or attribute.at_most is not None) and not is_share and parse(aim.quantity).unit == 1
-        )
+        is_measured = attribute.is_numeric or not attribute.is_exclusive
+        has_unit = is_measured and not is_share and parse(aim.quantity).unit == 1
         return attribute.unit if has_unit else ""
 
 
