@@ -115,7 +115,7 @@ def _law(attribute: Attribute, table: Mapping[str, Any], group: int) -> Law:
     shares = {category: 1 / place / total for place, category in enumerate(answers, 1)}
     if isinstance(stated, CategoricalLaw):
         shares = dict(zip(stated.categories, stated.probabilities, strict=True))
-    categories = attribute.categories or (*shares, *[MISSING] * (attribute.missing == "category"))
+    categories = attribute.answers or (*shares, *[MISSING] * (attribute.missing == "category"))
     return CategoricalLaw(
         categories, tuple((1 - silent) * shares[one] if one in shares else silent for one in categories)
     )

@@ -20,6 +20,7 @@ from dpcore.mechanisms.declaration import Option
 from dpcore.protocol.attribute import Attribute, refuse
 from dpcore.protocol.domain.categories import categories_of
 from dpcore.protocol.domain.pairs import Axis
+from dpcore.protocol.records.arrow_columns import as_list
 from dpcore.protocol.records.category_names import ABSENT, BLANKS, UNKNOWN, Names, is_missing
 from dpcore.protocol.syntax.attribute_types import CATEGORIES, CODES
 from dpcore.protocol.syntax.fields import check_client, printable
@@ -44,7 +45,7 @@ class ChosenOptions:
 
         Raises InvalidRecord if an option is neither a text nor a number.
         """
-        values = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+        values = as_list(column)
         chosen = [self._parts(value) for value in values]
         places = self._names.cells([option for parts in chosen for option in parts or ()])
         if self._other >= 0:

@@ -34,6 +34,11 @@ def is_arrow(column: Any) -> bool:
     return hasattr(column, "dictionary_encode")
 
 
+def as_list(column: Any) -> list[Any]:
+    """Return the values of a column, None for Arrow's nulls."""
+    return column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+
+
 def whole(column: Any) -> Any:
     """Return the array as one chunk."""
     if not hasattr(column, "chunks"):

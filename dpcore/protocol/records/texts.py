@@ -14,6 +14,7 @@ import numpy as np
 
 from dpcore.errors import SchemeError, check_whole
 from dpcore.mechanisms.categorical.text_hashing import MOST_SYMBOLS
+from dpcore.protocol.records.arrow_columns import as_list
 from dpcore.protocol.records.category_names import ABSENT, BLANKS, UNKNOWN, is_known_whole, is_missing
 
 TOO_LONG = -3  # in place of a text: more bytes than one may have
@@ -115,7 +116,7 @@ class TextDomain:
 
         A text with a code is empty.  Raises TypeError if a value is a list or another that is neither text nor number.
         """
-        values = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+        values = as_list(column)
         by_value: dict[Any, str | int] = {}
         read = []
         for value in values:
