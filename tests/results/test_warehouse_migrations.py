@@ -94,6 +94,7 @@ DIGESTS = {
     "0038_experiments": "be897ef677258b9b",
     "0039_sets": "be3bb6fe1ffc4e62",
     "0040_texts": "39dde4f1e91aaa5a",
+    "0041_types": "04a33e55cb37242b",
 }
 
 

@@ -1063,3 +1063,31 @@ comment on column attributes.run_id is 'run that landed this row, first 16 hex d
 comment on column attributes.attribute is 'name of the attribute in the scheme';
 comment on column attributes.type is 'numeric, categorical, set or text';
 comment on column attributes.at_most is 'how many options one respondent may choose; null for attributes that are no sets';
+-- migration: 0041_types
+-- one row per run and attribute of its scheme: of any type, which the scheme has checked
+alter table attributes rename to earlier_attributes;
+
+create table attributes (
+    run_id varchar not null,
+    attribute varchar not null,
+    position bigint not null,
+    type varchar not null,
+    unit varchar not null,
+    lower double,
+    upper double,
+    own_variance_none double default null,
+    own_variance_all double default null,
+    at_most bigint default null,
+    constraint types_key primary key (run_id, attribute),
+    constraint types_bounds check (lower < upper)
+);
+
+insert into attributes by name from earlier_attributes;
+
+drop table earlier_attributes;
+
+comment on table attributes is 'one row per run and attribute of its scheme';
+comment on column attributes.run_id is 'run that landed this row, first 16 hex digits of SHA-256';
+comment on column attributes.attribute is 'name of the attribute in the scheme';
+comment on column attributes.type is 'numeric, categorical, set, text or another type of schemes';
+comment on column attributes.at_most is 'how many options one respondent may choose; null for attributes that are no sets';
