@@ -22,7 +22,7 @@ from dpcore.mechanisms.categorical.text_hashing import TextHashing
 from dpcore.mechanisms.numeric.crossed_wave import CrossedWave, Window
 from dpcore.mechanisms.numeric.wave import WaveMechanism
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
-from dpcore.mechanisms.observation_model import Wave
+from dpcore.mechanisms.wave_level import Wave
 from dpcore.privacy.odds import Odds, exp_above
 
 _MARGIN = (

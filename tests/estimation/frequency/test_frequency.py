@@ -23,7 +23,8 @@ from dpcore.estimation.frequency.proportion_intervals import (
 from dpcore.estimation.joint.conditioning import left_inverse
 from dpcore.functionals import Mean, parse
 from dpcore.mechanisms import RandomizedResponse
-from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums, Wave
+from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
+from dpcore.mechanisms.wave_level import Wave
 from dpcore.privacy.budget import Budget
 
 
