@@ -22,15 +22,11 @@ import numpy as np
 
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
-from dpcore.mechanisms.categorical.hashed_sums import HashedSums
-from dpcore.mechanisms.categorical.option_sets import SetSums
 from dpcore.mechanisms.declaration import Declaration
-from dpcore.mechanisms.observation_model import FiniteChannel, NoisyFeatures, ScoreSums
+from dpcore.mechanisms.observation_model import ObservationModel
 from dpcore.mechanisms.report_sums import in_ranges
 from dpcore.mechanisms.reports import Reports, chunks, sorted_by
 from dpcore.privacy.budget import Budget
-
-ObservationModel = ScoreSums | SetSums | HashedSums | FiniteChannel | NoisyFeatures
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ Additive noise yields averages of known features of the input cells plus noise o
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,8 +22,31 @@ from dpcore.mechanisms.wave_level import Wave
 OneOrEach = float | np.ndarray  # a number for all categories, or one for each, (k,)
 
 
+class ObservationModel(ABC):
+    """How statistics depend on the distribution of the input cells, and what checks of an aggregate may use of them.
+
+    A check that a model does not support is left out.
+    """
+
+    @abstractmethod
+    def expected_statistics(self, law: np.ndarray, n: int) -> np.ndarray:
+        """Return the means of the statistics of n reports, shape (S,); law: (inputs,)."""
+
+    def level_counts(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the number of reports of each public level and the distribution of levels, (L,); None for a single level."""
+        return None
+
+    def single_supports(self, statistics: np.ndarray) -> tuple[ScoreSums, np.ndarray] | None:
+        """Return the supports of single categories, (k,), and their model; None if the statistics do not determine them."""
+        return None
+
+    def support_covariance(self, statistics: np.ndarray, n: int) -> np.ndarray | None:
+        """Return the covariance, (k, k), of their unbiased frequencies from n reports; None if their model determines it."""
+        return None
+
+
 @dataclass(frozen=True)
-class ScoreSums:
+class ScoreSums(ObservationModel):
     """Sums over the reports of a score of each category: s_x = sum_i score(z_i, x).  Statistics are the sums, shape (k,).
 
     true_mean, other_mean: E score(z, x) of one report when x is true, and when one given other category is.
@@ -59,6 +83,12 @@ class ScoreSums:
     def means(self, frequencies: np.ndarray) -> np.ndarray:
         """Return the mean scores of one report, shape (k,), for frequencies (k,) that sum to one."""
         return np.asarray(float(self.other_mean) + float(self.contrast) * np.asarray(frequencies))
+
+    def expected_statistics(self, law: np.ndarray, n: int) -> np.ndarray:
+        return n * self.means(law)
+
+    def single_supports(self, statistics: np.ndarray) -> tuple[ScoreSums, np.ndarray]:
+        return self, statistics
 
     def variance(self, frequency: OneOrEach, n: OneOrEach = 1) -> OneOrEach:
         """Return the variance of a category's unbiased frequency from n reports, the sampling of the clients included.
@@ -176,7 +206,7 @@ Level = Wave | Listed
 
 
 @dataclass(frozen=True, eq=False)
-class FiniteChannel:
+class FiniteChannel(ObservationModel):
     """Counts of reported cells, by public level.
 
     levels: a wave or a list of weights per level, all of the same input cells.
@@ -214,6 +244,9 @@ class FiniteChannel:
         """Return how many reports each level has, shape (L,)."""
         return np.array([counts.sum() for counts in self.split(statistics)])
 
+    def level_counts(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        return (self.reports(statistics), self.level_law) if len(self.levels) > 1 else None
+
     def probabilities(self, law: np.ndarray) -> np.ndarray:
         """Return the cells' probabilities given their level, shape (S[, m]); law: (inputs,) or (inputs, m)."""
         return np.concatenate([wave.probabilities(law) for wave in self.levels])
@@ -221,6 +254,9 @@ class FiniteChannel:
     def expected(self, law: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
         """Return expected counts, shape (S,), of n_levels (L,) reports of each level; law: (inputs,)."""
         return self.probabilities(law) * np.repeat(n_levels, [wave.outputs for wave in self.levels])
+
+    def expected_statistics(self, law: np.ndarray, n: int) -> np.ndarray:
+        return self.expected(law, n * self.level_law)
 
     def adjoint(self, scores: np.ndarray) -> np.ndarray:
         """Return the sum over levels of A_l' scores_l, shape (inputs[, m]): the transpose of `probabilities`.
@@ -232,7 +268,7 @@ class FiniteChannel:
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyFeatures:
+class NoisyFeatures(ObservationModel):
     """Sums of integer features of the input cell plus noise, in B blocks.
 
     basis: the functions whose scaled values are the features; block b of the model is block b of the basis.
@@ -257,6 +293,14 @@ class NoisyFeatures:
         """Return the reports of each block, shape (B,), and the sums of each block, shapes (K_b,)."""
         blocks = len(self.tables)
         return statistics[:blocks], tuple(np.split(statistics[blocks:], self._ends[:-1]))
+
+    def level_counts(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        return None if self.block_law is None else (self.split(statistics)[0], self.block_law)
+
+    def expected_statistics(self, law: np.ndarray, n: int) -> np.ndarray:
+        reports = n * (np.ones(len(self.tables)) if self.block_law is None else self.block_law)
+        sums = [count * (law @ table) for count, table in zip(reports, self.tables, strict=True)]
+        return np.concatenate([reports, *sums])
 
     def coefficients(self, statistics: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return unbiased estimates of <f, psi_bk> per block, shapes (K_b,); NaN where a block has no report."""

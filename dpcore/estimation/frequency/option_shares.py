@@ -88,7 +88,7 @@ class SetEstimate(SeparateShares):
     @cached_property
     def _covariance(self) -> np.ndarray:
         """Of these, (d, d)."""
-        return covariance(self.model, self.square, self.counted)
+        return self.model.covariance(self.square, self.counted)
 
     def both(self, one: str, other: str, confidence: float = 0.95) -> FunctionalEstimate:
         """Return the share of respondents who chose two options, with its interval within [0, 1].
@@ -170,7 +170,7 @@ def option_shares(described: Any, statistics: np.ndarray, n: int, confidence: fl
         categories=tuple(described.categories),
         values=np.clip(raw, 0.0, 1.0),
         raw=raw,
-        spread=Spread(np.zeros(options), np.eye(options), covariance(model, square, n)[:options, :options]),
+        spread=Spread(np.zeros(options), np.eye(options), model.covariance(square, n)[:options, :options]),
         intervals=ScoreIntervals(one, raw, n),
         confidence=confidence,
         n=n,
@@ -182,25 +182,6 @@ def option_shares(described: Any, statistics: np.ndarray, n: int, confidence: fl
         square=square,
         counted=n,
     )
-
-
-def covariance(model: SetSums, square: np.ndarray, n: float) -> np.ndarray:
-    """Return the covariance, (d, d), of the unbiased shares of all items from the counts of two, (d, d), of n reports."""
-    moments = moments_of(square, n)
-    means = np.diagonal(moments)
-    return np.asarray((moments - np.outer(means, means)) / n / float(model.of_one.contrast) ** 2)
-
-
-def moments_of(square: np.ndarray, n: float) -> np.ndarray:
-    """Return the shares of reports with each two items, (d, d), with one report more that may be any subset of its size.
-
-    Without it the covariance of one report would be zero.
-    """
-    items = len(square)
-    size = float(np.trace(square)) / n
-    even = np.full((items, items), size * (size - 1) / (items * (items - 1)))
-    np.fill_diagonal(even, size / items)
-    return np.asarray((square + even) / (n + 1))
 
 
 def readings(model: SetSums) -> np.ndarray:

@@ -29,9 +29,8 @@ import numpy as np
 from dpcore.errors import NotEstimable
 from dpcore.estimation import constants
 from dpcore.estimation.density.inner_products import InnerProducts
-from dpcore.estimation.frequency.option_shares import moments_of
 from dpcore.estimation.weighting.raking import Weights
-from dpcore.mechanisms.categorical.option_sets import SetSums
+from dpcore.mechanisms.categorical.option_sets import SetSums, moments_of
 from dpcore.mechanisms.observation_model import FiniteChannel, NoisyFeatures, ScoreSums
 
 

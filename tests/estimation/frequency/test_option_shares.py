@@ -11,7 +11,7 @@ import pytest
 
 import dpcore as dp
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimation.frequency.option_shares import SetEstimate, covariance
+from dpcore.estimation.frequency.option_shares import SetEstimate
 from dpcore.functionals import Mean, parse
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.scheme import Scheme
@@ -105,7 +105,7 @@ def test_shares_and_numbers_agree_with_each_other() -> None:
     assert estimate.functional(Mean()).standard_error == pytest.approx(
         float(np.sqrt(estimate.spread.matrix().sum())), rel=1e-9
     )
-    assert covariance(estimate.model, estimate.square, estimate.n).sum() == pytest.approx(0, abs=1e-12)
+    assert estimate.model.covariance(estimate.square, estimate.n).sum() == pytest.approx(0, abs=1e-12)
     assert estimate.functional(parse("cdf(1)")).value == pytest.approx(float(number.values[:2].sum()))
     assert not estimate.differs().any()
     for place, name in enumerate(OPTIONS):
