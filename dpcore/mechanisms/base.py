@@ -292,6 +292,16 @@ class Mechanism(ABC):
         """
         return None
 
+    def total_variation(self) -> Fraction:
+        """Return the largest total variation of the reports of two input cells, by enumeration of a channel of one level."""
+        channel = self.channel()
+        if channel is None or len(channel) > 1:
+            raise CalibrationError(f"{self.name}: no channel of one level; define its own `total_variation`")
+        rows = [[int(weight) for weight in row] for row in channel[0]]
+        laws = [[Fraction(weight, sum(row)) for weight in row] for row in rows]
+        pairs = ((first, second) for place, first in enumerate(laws) for second in laws[:place])
+        return max(sum((abs(p - q) for p, q in zip(*pair, strict=True)), Fraction(0)) / 2 for pair in pairs)
+
     def parameters(self) -> Mapping[str, Any]:
         """Return the parameters that both sides must share, as TOML values: the fields, in order, without the budget."""
         return {name: getattr(self, name) for name in agreed(type(self))}
