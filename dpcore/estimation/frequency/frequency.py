@@ -15,6 +15,7 @@ from dpcore.estimation.estimator import FrequencyEstimator
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate, Spread
 from dpcore.estimation.frequency.proportion_intervals import Intervals, NormalIntervals, ScoreIntervals, UnionInterval
 from dpcore.estimation.joint.conditioning import left_inverse
+from dpcore.estimation.registry import by_name
 from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
 
 _PROJECTIONS = {"simplex": project_simplex, "isotonic": project_cumulative}
@@ -32,6 +33,7 @@ class Frequency(FrequencyEstimator):
     confidence: of the intervals, strictly between 0 and 1.
     consistency: 'simplex', the nearest frequencies ("norm-sub"), or 'isotonic', for ordered categories: those whose cumulative
     frequencies are the nearest nondecreasing ones.
+    Statistics of any other kind are left to the attribute's own estimator of shares, with this confidence.
     """
 
     consistency: str = "simplex"
@@ -60,6 +62,9 @@ class Frequency(FrequencyEstimator):
             values = project(raw)
             intervals = NormalIntervals(raw, np.sqrt(np.maximum(spread.variances, 0.0)))
         else:
+            declared = by_name().get(described.estimator, type(self))
+            if issubclass(declared, FrequencyEstimator) and not isinstance(self, declared):
+                return declared(self.confidence)._of_everyone(described, statistics, n)
             raise SchemeError(
                 f"frequency needs score sums or a finite channel of one level; {attribute} has {described.mechanism.name}"
             )

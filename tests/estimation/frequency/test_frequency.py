@@ -30,7 +30,7 @@ from dpcore.privacy.budget import Budget
 
 def _aggregate(mechanism, counts, values=None, n=None):
     names = tuple(f"c{i}" for i in range(len(counts)))
-    attribute = SimpleNamespace(name="c", mechanism=mechanism, categories=names, values=values)
+    attribute = SimpleNamespace(name="c", mechanism=mechanism, categories=names, values=values, estimator="frequency")
     counted = round(float(np.sum(counts))) if n is None else n
     return SimpleNamespace(
         scheme=SimpleNamespace(attributes={"c": attribute}),

@@ -188,3 +188,13 @@ def test_the_sensitivity_of_a_joint_share_is_that_of_the_worst_report_tried_one_
     assert moved.value == pytest.approx(max(changes))
     (alone,) = _estimates(_scheme(size=1), 1, seed=1)
     assert alone.sensitivity(functional) is None
+
+
+def test_the_estimator_of_frequencies_leaves_sets_to_their_own() -> None:
+    scheme = _scheme()
+    statistics = {"uses": scheme.attributes["uses"].mechanism.model().expected_statistics(_law(scheme), CLIENTS)}
+    aggregate = replace(Aggregate.zero(scheme), n=CLIENTS, statistics=statistics, answered={"uses": CLIENTS})
+    estimate = dp.Frequency(confidence=0.8).estimate(aggregate, "uses")
+    assert isinstance(estimate, SetEstimate)
+    assert (estimate.estimator, estimate.confidence) == ("shares", 0.8)
+    np.testing.assert_array_equal(estimate.raw, dp.estimate(aggregate, "uses").raw)
