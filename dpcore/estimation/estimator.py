@@ -43,7 +43,7 @@ class Estimator(ABC):
         return None
 
     def visible_share(self, mechanism: Any, reports: int) -> float | None:
-        """Return the share from which so many reports show a category; None unless reports select the categories."""
+        """Return the share from which a category is found; None unless reports select the categories."""
         return None
 
     @abstractmethod
@@ -56,7 +56,7 @@ class Estimator(ABC):
 
 @dataclass(frozen=True)
 class FrequencyEstimator(Estimator):
-    """An estimator of categories, of all clients.  confidence: of the intervals, strictly between 0 and 1."""
+    """An estimator of shares of categories."""
 
     confidence: float = 0.95
 
@@ -64,11 +64,6 @@ class FrequencyEstimator(Estimator):
         check_confidence(self.confidence)
 
     def estimate(self, aggregate: Any, attribute: str, given: str | None = None) -> FrequencyEstimate:
-        """Return the attribute's shares.
-
-        Raises NotEstimable with too few reports, SchemeError for a mechanism that this estimator does not support, or with
-        `given`.
-        """
         if given is not None:
             raise SchemeError(
                 f"frequencies of {attribute} given {given} are not kept; pairs are of a numeric and a categorical attribute"
@@ -80,7 +75,7 @@ class FrequencyEstimator(Estimator):
 
     @abstractmethod
     def _of_everyone(self, described: Any, statistics: np.ndarray, n: int) -> FrequencyEstimate:
-        """Shares of all clients; described: the attribute in the scheme.  statistics: (S,), of n > 0 reports."""
+        """Shares of all clients, from the statistics (S,) of n > 0 reports."""
 
 
 class DensityEstimator(Estimator):

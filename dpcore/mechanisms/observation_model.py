@@ -23,25 +23,22 @@ OneOrEach = float | np.ndarray  # a number for all categories, or one for each, 
 
 
 class ObservationModel(ABC):
-    """How statistics depend on the distribution of the input cells, and what checks of an aggregate may use of them.
-
-    A check that a model does not support is left out.
-    """
+    """How statistics depend on the distribution of input cells.  Checks leave out a model that has not what they need."""
 
     @abstractmethod
     def expected_statistics(self, law: np.ndarray, n: int) -> np.ndarray:
         """Return the means of the statistics of n reports, shape (S,); law: (inputs,)."""
 
     def level_counts(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the number of reports of each public level and the distribution of levels, (L,); None for a single level."""
+        """Return the reports of each public level and the distribution of levels, (L,) each; None for a single level."""
         return None
 
     def single_supports(self, statistics: np.ndarray) -> tuple[ScoreSums, np.ndarray] | None:
-        """Return the supports of single categories, (k,), and their model; None if the statistics do not determine them."""
+        """Return the model of single categories and their supports, (k,); None without them."""
         return None
 
     def support_covariance(self, statistics: np.ndarray, n: int) -> np.ndarray | None:
-        """Return the covariance, (k, k), of their unbiased frequencies from n reports; None if their model determines it."""
+        """Return the covariance, (k, k), of their unbiased frequencies from n reports; None if it is that of their model."""
         return None
 
 

@@ -1,4 +1,4 @@
-"""A level of a square wave: integer weights of its outputs, in a window around the input's phase and elsewhere."""
+"""One level of a square wave."""
 
 from __future__ import annotations
 

@@ -85,8 +85,8 @@ class FrequencyEstimate(OfGroup):
     exposure: the effect of one report on functionals of raw.  reading: (k, S), the weights of the average reports in raw,
     unless they invert the reported frequencies.
     beliefs: the models averaged over with their weights, best first, for a distribution on support points.
-    is_selected: whether the reports selected the categories, so that two rounds may have different ones.
-    visible: the share from which a category is found with a probability of about 0.8, if they are selected.
+    is_selected: whether the reports selected the categories.
+    visible: the share from which a category is then found, with a probability of about 0.8.
     """
 
     is_selected: ClassVar[bool] = False

@@ -273,10 +273,7 @@ def _discovered(p_values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class TextShares(FrequencyEstimator):
-    """The reported texts of an attribute with their shares.
-
-    Raises NotEstimable, with the smallest share that can be seen, if there is none.
-    """
+    """The reported texts; raises NotEstimable, with the smallest share that can be seen, if there is none."""
 
     name = TEXTS
     titles = MappingProxyType({TEXTS: ""})

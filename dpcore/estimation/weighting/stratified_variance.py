@@ -48,12 +48,11 @@ class Strata(ABC):
     statistics: np.ndarray
 
     def __init_subclass__(cls, model: type[ObservationModel]) -> None:
-        """Let a subclass serve the attributes with one kind of observation model."""
         _BY_MODEL[model] = cls
 
     @staticmethod
     def from_aggregate(aggregate: Any, attribute: str, weights: Weights) -> Strata:
-        """Return those of an aggregate by label; raises NotEstimable if there are none for the attribute's model."""
+        """Return those of an aggregate by label; raises NotEstimable if a model has none."""
         model, held = aggregate.scheme.attributes[attribute].mechanism.model(), aggregate.labelled
         answered, statistics = (
             np.asarray(sums[attribute], dtype=np.float64) for sums in (held.answered, held.statistics)

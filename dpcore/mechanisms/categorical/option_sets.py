@@ -153,7 +153,7 @@ class SetSums(ObservationModel):
         return self.covariance(self.square(statistics), n)
 
     def covariance(self, square: np.ndarray, n: float) -> np.ndarray:
-        """Return the covariance, (d, d), of the unbiased shares of all items from the counts of two, (d, d), of n reports."""
+        """Return the covariance, (d, d), of unbiased shares of the items; square: of n reports."""
         moments = moments_of(square, n)
         means = np.diagonal(moments)
         return np.asarray((moments - np.outer(means, means)) / n / float(self.of_one.contrast) ** 2)
