@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -14,6 +15,8 @@ import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density.density_estimate import DensityEstimate
+from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
+from dpcore.estimation.functional_estimate import check_confidence
 from dpcore.estimation.joint.conditioning import Pair
 from dpcore.functionals.group import Group
 
@@ -23,10 +26,12 @@ class Estimator(ABC):
 
     A new one is a file of this folder; a mechanism's declaration names it.
     `name` is its name in tables.  titles: each name in schemes -> its description for readers.
+    sums_to_one: whether shares of all categories do.
     """
 
     name: ClassVar[str]
     titles: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    sums_to_one: ClassVar[bool] = True
 
     @classmethod
     def from_attribute(cls, attribute: Any) -> Self:
@@ -37,12 +42,40 @@ class Estimator(ABC):
         """Return the degree of a density's polynomials, which functionals require; None without a density."""
         return None
 
+    def visible_share(self, mechanism: Any, reports: int) -> float | None:
+        """Return the share from which a category is found; None unless reports select the categories."""
+        return None
+
     @abstractmethod
     def estimate(self, aggregate: Any, attribute: str, given: str | None = None) -> Any:
         """Return the attribute's estimate; with `given`, a paired categorical attribute, {category: estimate}.
 
         Raises NotEstimable with too few reports, SchemeError if the scheme does not support the request.
         """
+
+
+@dataclass(frozen=True)
+class FrequencyEstimator(Estimator):
+    """An estimator of shares of categories."""
+
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        check_confidence(self.confidence)
+
+    def estimate(self, aggregate: Any, attribute: str, given: str | None = None) -> FrequencyEstimate:
+        if given is not None:
+            raise SchemeError(
+                f"frequencies of {attribute} given {given} are not kept; pairs are of a numeric and a categorical attribute"
+            )
+        statistics, n = aggregate.statistics[attribute], aggregate.reports(attribute)
+        if n == 0:
+            raise NotEstimable(f"{attribute} has no report; collect some first")
+        return self._of_everyone(aggregate.scheme.attributes[attribute], statistics, n)
+
+    @abstractmethod
+    def _of_everyone(self, described: Any, statistics: np.ndarray, n: int) -> FrequencyEstimate:
+        """Shares of all clients, from the statistics (S,) of n > 0 reports."""
 
 
 class DensityEstimator(Estimator):

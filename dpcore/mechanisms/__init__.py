@@ -20,6 +20,7 @@ Modules:
     report_sums: validation and counts of reports, shared by the aggregator halves
     reports: the reports of many clients as flat integers
     stated/: channels of other systems, stated in a scheme
+    wave_level: a level of a square wave
 """
 
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism

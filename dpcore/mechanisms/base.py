@@ -22,15 +22,11 @@ import numpy as np
 
 from dpcore._random import WORD, Source
 from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
-from dpcore.mechanisms.categorical.hashed_sums import HashedSums
-from dpcore.mechanisms.categorical.option_sets import SetSums
 from dpcore.mechanisms.declaration import Declaration
-from dpcore.mechanisms.observation_model import FiniteChannel, NoisyFeatures, ScoreSums
+from dpcore.mechanisms.observation_model import ObservationModel
 from dpcore.mechanisms.report_sums import in_ranges
 from dpcore.mechanisms.reports import Reports, chunks, sorted_by
 from dpcore.privacy.budget import Budget
-
-ObservationModel = ScoreSums | SetSums | HashedSums | FiniteChannel | NoisyFeatures
 
 
 @dataclass(frozen=True)
@@ -295,6 +291,16 @@ class Mechanism(ABC):
         For the audit, which enumerates them; aggregation and estimation do not use it.
         """
         return None
+
+    def total_variation(self) -> Fraction:
+        """Return the largest total variation of the reports of two input cells, by enumeration of a channel of one level."""
+        channel = self.channel()
+        if channel is None or len(channel) > 1:
+            raise CalibrationError(f"{self.name}: no channel of one level; define its own `total_variation`")
+        rows = [[int(weight) for weight in row] for row in channel[0]]
+        laws = [[Fraction(weight, sum(row)) for weight in row] for row in rows]
+        pairs = ((first, second) for place, first in enumerate(laws) for second in laws[:place])
+        return max(sum((abs(p - q) for p, q in zip(*pair, strict=True)), Fraction(0)) / 2 for pair in pairs)
 
     def parameters(self) -> Mapping[str, Any]:
         """Return the parameters that both sides must share, as TOML values: the fields, in order, without the budget."""

@@ -12,8 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpcore.mechanisms.base import ObservationModel
-from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
+from dpcore.mechanisms.observation_model import FiniteChannel, ObservationModel, ScoreSums
 
 _SINGULAR = 1e-5  # of the mean variance, added along the sum of the shares, which is known to be one
 _TINY = 1e-300

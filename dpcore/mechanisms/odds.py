@@ -9,20 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import singledispatch
-from math import comb, isqrt
+from math import isqrt
 
 import numpy as np
 
-from dpcore.errors import CalibrationError
 from dpcore.mechanisms.base import Mechanism
 from dpcore.mechanisms.calibration import level_sampling
-from dpcore.mechanisms.categorical.frequency_oracle import FrequencyOracle
-from dpcore.mechanisms.categorical.set_selection import SetSelection
-from dpcore.mechanisms.categorical.text_hashing import TextHashing
 from dpcore.mechanisms.numeric.crossed_wave import CrossedWave, Window
 from dpcore.mechanisms.numeric.wave import WaveMechanism
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
-from dpcore.mechanisms.observation_model import Wave
+from dpcore.mechanisms.wave_level import Wave
 from dpcore.privacy.odds import Odds, exp_above
 
 _MARGIN = (
@@ -52,33 +48,7 @@ def odds_of(mechanism: Mechanism) -> Odds:
 @singledispatch
 def total_variation(mechanism: Mechanism) -> Fraction:
     """Return the largest total variation of the reports of two input cells; of noise without an end, a bound of it."""
-    channel = mechanism.channel()
-    if channel is None or len(channel) > 1:
-        raise CalibrationError(f"{mechanism.name}: no channel of one level; register its own `total_variation`")
-    rows = [[int(weight) for weight in row] for row in channel[0]]
-    laws = [[Fraction(weight, sum(row)) for weight in row] for row in rows]
-    pairs = ((first, second) for place, first in enumerate(laws) for second in laws[:place])
-    return max(sum((abs(p - q) for p, q in zip(*pair, strict=True)), Fraction(0)) / 2 for pair in pairs)
-
-
-@total_variation.register
-def _(mechanism: FrequencyOracle) -> Fraction:
-    """p - q: a report is likelier under x than x' where it supports x alone, and as likely where both or neither."""
-    return mechanism.truth_probability - mechanism.other_probability
-
-
-@total_variation.register
-def _(mechanism: TextHashing) -> Fraction:
-    """Two texts have different buckets in every row at most."""
-    return total_variation(mechanism.oracle)
-
-
-@total_variation.register
-def _(mechanism: SetSelection) -> Fraction:
-    """A full set and the empty one have no item in common; count the subsets with items of the first alone."""
-    holding, lacking = mechanism.probabilities
-    alone = mechanism.lacking - comb(mechanism.options - mechanism.at_most, mechanism.size)
-    return (holding - lacking) * alone
+    return mechanism.total_variation()
 
 
 @total_variation.register

@@ -90,7 +90,7 @@ def test_texts_have_the_odds_of_their_buckets() -> None:
 
 def test_a_mechanism_of_another_kind_is_read_by_its_channel() -> None:
     mechanism = made("randomized_response", "1")
-    assert total_variation.dispatch(Mechanism)(mechanism) == total_variation(mechanism)
+    assert Mechanism.total_variation(mechanism) == total_variation(mechanism)
 
 
 def test_noise_tells_no_more_than_its_bound(subtests: pytest.Subtests) -> None:

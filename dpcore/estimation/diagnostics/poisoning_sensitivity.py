@@ -27,7 +27,6 @@ from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
 from dpcore.estimation.joint.conditioning import Pair, left_inverse
 from dpcore.mechanisms import Mechanism, Reports
-from dpcore.mechanisms.categorical.hashed_sums import HashedSums
 from dpcore.mechanisms.observation_model import FiniteChannel, NoisyFeatures, ScoreSums
 from dpcore.mechanisms.reports import starts_of
 
@@ -133,8 +132,6 @@ def exposed(estimate: Any, aggregate: Any, attribute: str) -> Any:
     scheme = aggregate.scheme
     mechanism = scheme.attributes[attribute].mechanism
     model = mechanism.model()
-    if isinstance(model, HashedSums):
-        return estimate  # states it itself
     exposure = averaged(mechanism, aggregate.statistics[attribute], aggregate.reports(attribute), scheme.clients)
     if not isinstance(estimate, FrequencyEstimate):
         return replace(estimate, exposure=exposure)
@@ -147,6 +144,8 @@ def exposed(estimate: Any, aggregate: Any, attribute: str) -> Any:
         contrast = float(model.contrast)
         sensitivities = np.maximum(1 - exposure.means, exposure.means) / contrast
         return replace(estimate, sensitivities=sensitivities, exposure=replace(exposure, reading=1 / contrast))
+    if not isinstance(model, FiniteChannel):
+        return estimate  # states its sensitivity itself, or has none
     exposure = replace(exposure, reading=left_inverse(model.matrices[0]))
     sensitivities = np.array([exposure.sensitivity(row) for row in np.eye(mechanism.inputs)])
     return replace(estimate, sensitivities=sensitivities, exposure=exposure)

@@ -11,23 +11,18 @@ import numpy as np
 
 from dpcore.errors import NotEstimable, SchemeError, check_one_of
 from dpcore.estimation.consistency import project_cumulative, project_simplex
-from dpcore.estimation.estimator import Estimator
+from dpcore.estimation.estimator import FrequencyEstimator
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate, Spread
-from dpcore.estimation.frequency.frequent_texts import text_shares
-from dpcore.estimation.frequency.option_shares import SHARES, option_shares
 from dpcore.estimation.frequency.proportion_intervals import Intervals, NormalIntervals, ScoreIntervals, UnionInterval
-from dpcore.estimation.frequency.text_estimate import TEXTS
-from dpcore.estimation.functional_estimate import check_confidence
 from dpcore.estimation.joint.conditioning import left_inverse
-from dpcore.mechanisms.categorical.hashed_sums import HashedSums
-from dpcore.mechanisms.categorical.option_sets import SetSums
+from dpcore.estimation.registry import by_name
 from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
 
 _PROJECTIONS = {"simplex": project_simplex, "isotonic": project_cumulative}
 
 
 @dataclass(frozen=True)
-class Frequency(Estimator):
+class Frequency(FrequencyEstimator):
     """Unbiased frequencies from the statistics of a frequency oracle, and their projection on the simplex.
 
     From score sums s over n reports: raw = (s / n - other_mean) / (true_mean - other_mean); for k-ary randomized response
@@ -38,36 +33,19 @@ class Frequency(Estimator):
     confidence: of the intervals, strictly between 0 and 1.
     consistency: 'simplex', the nearest frequencies ("norm-sub"), or 'isotonic', for ordered categories: those whose cumulative
     frequencies are the nearest nondecreasing ones.
-    Of a set, the shares of its options (`option_shares`); of texts, those of the frequent ones (`frequent_texts`).
+    Statistics of any other kind are left to the attribute's own estimator of shares, with this confidence.
     """
 
-    confidence: float = 0.95
     consistency: str = "simplex"
     name = "frequency"
-    titles = MappingProxyType({"frequency": "", SHARES: "", TEXTS: ""})
+    titles = MappingProxyType({"frequency": ""})
 
     def __post_init__(self) -> None:
-        check_confidence(self.confidence)
+        super().__post_init__()
         check_one_of(tuple(_PROJECTIONS), consistency=self.consistency)
 
-    def estimate(self, aggregate: Any, attribute: str, given: str | None = None) -> FrequencyEstimate:
-        """Return the attribute's frequencies.
-
-        Raises NotEstimable without reports, SchemeError for an attribute without categories, or with `given`.
-        """
-        described = aggregate.scheme.attributes[attribute]
-        model = described.mechanism.model()
-        if given is not None:
-            raise SchemeError(
-                f"frequencies of {attribute} given {given} are not kept; pairs are of a numeric and a categorical attribute"
-            )
-        statistics, n = aggregate.statistics[attribute], aggregate.reports(attribute)
-        if n == 0:
-            raise NotEstimable(f"{attribute} has no report; collect some first")
-        if isinstance(model, SetSums):
-            return option_shares(described, statistics, n, self.confidence)
-        if isinstance(model, HashedSums):
-            return text_shares(described, statistics, n, self.confidence)
+    def _of_everyone(self, described: Any, statistics: np.ndarray, n: int) -> FrequencyEstimate:
+        attribute, model = described.name, described.mechanism.model()
         project = _PROJECTIONS[self.consistency]
         intervals: Intervals
         union_interval: UnionInterval | None = None
@@ -84,6 +62,9 @@ class Frequency(Estimator):
             values = project(raw)
             intervals = NormalIntervals(raw, np.sqrt(np.maximum(spread.variances, 0.0)))
         else:
+            declared = by_name().get(described.estimator, type(self))
+            if issubclass(declared, FrequencyEstimator) and not isinstance(self, declared):
+                return declared(self.confidence)._of_everyone(described, statistics, n)
             raise SchemeError(
                 f"frequency needs score sums or a finite channel of one level; {attribute} has {described.mechanism.name}"
             )

@@ -35,6 +35,8 @@ from dpcore.functionals.quantile import proportions
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dpcore.estimation.weighting.stratified_variance import Strata
+
 
 @dataclass(frozen=True, eq=False)
 class Spread:
@@ -83,7 +85,11 @@ class FrequencyEstimate(OfGroup):
     exposure: the effect of one report on functionals of raw.  reading: (k, S), the weights of the average reports in raw,
     unless they invert the reported frequencies.
     beliefs: the models averaged over with their weights, best first, for a distribution on support points.
+    is_selected: whether the reports selected the categories.
+    visible: the share from which a category is then found, with a probability of about 0.8.
     """
+
+    is_selected: ClassVar[bool] = False
 
     attribute: str
     categories: tuple[str, ...]
@@ -102,6 +108,7 @@ class FrequencyEstimate(OfGroup):
     exposure: Exposure | None = field(default=None, repr=False)
     reading: np.ndarray | None = field(default=None, repr=False)
     beliefs: tuple[tuple[float, Any], ...] = field(default=(), repr=False)
+    visible: float | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return (
@@ -204,6 +211,10 @@ class FrequencyEstimate(OfGroup):
     def differs(self, confidence: float = 0.95) -> np.ndarray:
         """Return which categories differ significantly from an equal share 1/k, shape (k,), bool; see `differs_from_equal`."""
         return differs_from_equal(*self.simultaneous(confidence))
+
+    def weighted(self, strata: Strata) -> FrequencyEstimate:
+        """Return the estimate of weighted reports, if other methods need their strata."""
+        return self
 
     @property
     def effective_n(self) -> float:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ import scipy
 
 from dpcore.errors import NotEstimable
 from dpcore.estimation import constants
+from dpcore.estimation.estimator import FrequencyEstimator
 from dpcore.estimation.frequency.frequency_estimate import Spread
 from dpcore.estimation.frequency.text_estimate import TEXTS, SelectedIntervals, TextEstimate
 from dpcore.mechanisms.categorical.text_hashing import (
@@ -269,38 +271,45 @@ def _discovered(p_values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return is_rejected
 
 
-def text_shares(described: Any, statistics: np.ndarray, n: int, confidence: float) -> TextEstimate:
-    """Return the reported texts of an attribute from its statistics, (S,), of n reports.
+@dataclass(frozen=True)
+class TextShares(FrequencyEstimator):
+    """The reported texts; raises NotEstimable, with the smallest share that can be seen, if there is none."""
 
-    Raises NotEstimable, with the smallest share that can be seen, if there is none.
-    """
-    mechanism, domain = described.mechanism, described.texts
-    visible = visible_share(mechanism, n)
-    frequent = frequent_texts(mechanism, statistics, confidence)
-    cells = mechanism.cells_of(frequent.texts)
-    is_shown = frequent.is_reported & domain.are_possible(cells)  # reports may also favour bytes that are no text
-    if not is_shown.any():
-        raise NotEstimable(
-            f"no text of {described.name} is frequent enough to be found; with {n:,} reports a text is found from a share of "
-            f"about {100 * visible:.2g} %; collect more reports, or raise its epsilon"
+    name = TEXTS
+    titles = MappingProxyType({TEXTS: ""})
+    sums_to_one = False
+
+    def visible_share(self, mechanism: TextHashing, reports: int) -> float:
+        return visible_share(mechanism, reports)
+
+    def _of_everyone(self, described: Any, statistics: np.ndarray, n: int) -> TextEstimate:
+        mechanism, domain = described.mechanism, described.texts
+        visible = visible_share(mechanism, n)
+        frequent = frequent_texts(mechanism, statistics, self.confidence)
+        cells = mechanism.cells_of(frequent.texts)
+        is_shown = frequent.is_reported & domain.are_possible(cells)  # reports may also favour bytes that are no text
+        if not is_shown.any():
+            raise NotEstimable(
+                f"no text of {described.name} is frequent enough to be found; with {n:,} reports a text is found from a share "
+                f"of about {100 * visible:.2g} %; collect more reports, or raise its epsilon"
+            )
+        raw, errors = frequent.shares[is_shown], frequent.errors[is_shown]
+        model = mechanism.model().of_row
+        most = max(model.other_mean, 1 - model.other_mean) * ROWS / ESTIMATION_ROWS / model.contrast
+        return TextEstimate(
+            attribute=described.name,
+            categories=tuple(domain.texts_of(cells[is_shown])),
+            values=np.clip(raw, 0.0, 1.0),
+            raw=raw,
+            spread=Spread(errors**2, np.zeros((0, len(raw))), np.zeros((0, 0))),
+            intervals=replace(frequent.intervals, raw=raw, standard_errors=errors),
+            confidence=self.confidence,
+            n=n,
+            numbers=None,
+            estimator=self.name,
+            sensitivities=np.full(len(raw), float(most)),
+            visible=visible,
         )
-    raw, errors = frequent.shares[is_shown], frequent.errors[is_shown]
-    model = mechanism.model().of_row
-    most = max(model.other_mean, 1 - model.other_mean) * ROWS / ESTIMATION_ROWS / model.contrast
-    return TextEstimate(
-        attribute=described.name,
-        categories=tuple(domain.texts_of(cells[is_shown])),
-        values=np.clip(raw, 0.0, 1.0),
-        raw=raw,
-        spread=Spread(errors**2, np.zeros((0, len(raw))), np.zeros((0, 0))),
-        intervals=replace(frequent.intervals, raw=raw, standard_errors=errors),
-        confidence=confidence,
-        n=n,
-        numbers=None,
-        estimator=TEXTS,
-        sensitivities=np.full(len(raw), float(most)),
-        visible=visible,
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from dpcore._random import Source
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.consistency import project_simplex
 from dpcore.estimation.diagnostics.evidence import Sensitivity
+from dpcore.estimation.estimator import FrequencyEstimator
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate, SeparateShares, Spread
 from dpcore.estimation.frequency.proportion_intervals import (
     NormalIntervals,
@@ -25,7 +27,9 @@ from dpcore.estimation.functional_estimate import (
     estimated,
     refused,
 )
-from dpcore.mechanisms.categorical.option_sets import ONE_CHOSEN, ONE_ITEM, SetSums
+from dpcore.estimation.weighting.stratified_variance import Strata
+from dpcore.estimation.weighting.weighted_estimates import weighted_frequencies
+from dpcore.mechanisms.categorical.option_sets import ONE_CHOSEN, ONE_ITEM, SetSums, moments_of
 
 SHARES = "shares"  # the estimator of options, in schemes and tables
 
@@ -88,7 +92,7 @@ class SetEstimate(SeparateShares):
     @cached_property
     def _covariance(self) -> np.ndarray:
         """Of these, (d, d)."""
-        return covariance(self.model, self.square, self.counted)
+        return self.model.covariance(self.square, self.counted)
 
     def both(self, one: str, other: str, confidence: float = 0.95) -> FunctionalEstimate:
         """Return the share of respondents who chose two options, with its interval within [0, 1].
@@ -125,6 +129,9 @@ class SetEstimate(SeparateShares):
         """How many direct observations would give the shares the summed variance they have."""
         return float((self.values * (1 - self.values)).sum() / self.spread.variances.sum())
 
+    def weighted(self, strata: Strata) -> WeightedSetEstimate:
+        return WeightedSetEstimate(**{key.name: getattr(self, key.name) for key in fields(self)}, strata=strata)
+
     def draw(self, n: int, random: Source) -> np.ndarray:
         """Raise SchemeError: shares of options determine no distribution of sets."""
         raise SchemeError(f"{self.attribute}: sets cannot be drawn from the shares of options; draw from its `number`")
@@ -155,55 +162,101 @@ class SetEstimate(SeparateShares):
         return Sensitivity(float(np.abs(moves).max()), is_exact=True)
 
 
-def option_shares(described: Any, statistics: np.ndarray, n: int, confidence: float) -> SetEstimate:
-    """Return the shares of a set's options from its statistics, (S,), of n > 0 reports [Wang2018].
+@dataclass(frozen=True)
+class OptionShares(FrequencyEstimator):
+    """The shares of a set's options [Wang2018].
 
     raw = (count / n - other_mean) / (true_mean - other_mean); the covariance is that of the observed counts of two items.
     Intervals invert the score test, one option at a time [Wilson1927].
     """
-    model = described.mechanism.model()
-    options, square = model.options, model.square(statistics)
-    one, counts = model.of_one, np.diagonal(square)[:options]
-    raw = one.frequencies(counts, n)
-    return SetEstimate(
-        attribute=described.name,
-        categories=tuple(described.categories),
-        values=np.clip(raw, 0.0, 1.0),
-        raw=raw,
-        spread=Spread(np.zeros(options), np.eye(options), covariance(model, square, n)[:options, :options]),
-        intervals=ScoreIntervals(one, raw, n),
-        confidence=confidence,
-        n=n,
-        numbers=None,
-        estimator=SHARES,
-        sensitivities=np.maximum(counts / n, 1 - counts / n) / float(one.contrast),
-        reading=readings(model)[:options],
-        model=model,
-        square=square,
-        counted=n,
-    )
 
+    name = SHARES
+    titles = MappingProxyType({SHARES: ""})
+    sums_to_one = False
 
-def covariance(model: SetSums, square: np.ndarray, n: float) -> np.ndarray:
-    """Return the covariance, (d, d), of the unbiased shares of all items from the counts of two, (d, d), of n reports."""
-    moments = moments_of(square, n)
-    means = np.diagonal(moments)
-    return np.asarray((moments - np.outer(means, means)) / n / float(model.of_one.contrast) ** 2)
-
-
-def moments_of(square: np.ndarray, n: float) -> np.ndarray:
-    """Return the shares of reports with each two items, (d, d), with one report more that may be any subset of its size.
-
-    Without it the covariance of one report would be zero.
-    """
-    items = len(square)
-    size = float(np.trace(square)) / n
-    even = np.full((items, items), size * (size - 1) / (items * (items - 1)))
-    np.fill_diagonal(even, size / items)
-    return np.asarray((square + even) / (n + 1))
+    def _of_everyone(self, described: Any, statistics: np.ndarray, n: int) -> SetEstimate:
+        model = described.mechanism.model()
+        options, square = model.options, model.square(statistics)
+        one, counts = model.of_one, np.diagonal(square)[:options]
+        raw = one.frequencies(counts, n)
+        return SetEstimate(
+            attribute=described.name,
+            categories=tuple(described.categories),
+            values=np.clip(raw, 0.0, 1.0),
+            raw=raw,
+            spread=Spread(np.zeros(options), np.eye(options), model.covariance(square, n)[:options, :options]),
+            intervals=ScoreIntervals(one, raw, n),
+            confidence=self.confidence,
+            n=n,
+            numbers=None,
+            estimator=self.name,
+            sensitivities=np.maximum(counts / n, 1 - counts / n) / float(one.contrast),
+            reading=readings(model)[:options],
+            model=model,
+            square=square,
+            counted=n,
+        )
 
 
 def readings(model: SetSums) -> np.ndarray:
     """Return the weights of the average reports in the unbiased shares of all items, (d, S)."""
     one, other = np.triu_indices(model.items)
     return np.asarray((one == np.arange(model.items)[:, None]) & (one == other)) / float(model.of_one.contrast)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class WeightedSetEstimate(SetEstimate):
+    """Weighted shares of options, and the distribution of the number chosen; no joint shares."""
+
+    strata: Strata = field(repr=False)
+
+    def _number_chosen(self) -> FrequencyEstimate:
+        plain = super()._number_chosen()
+        assert plain.reading is not None
+        return weighted_frequencies(plain, self.strata, plain.reading)
+
+    def both(self, one: str, other: str, confidence: float = 0.95) -> FunctionalEstimate:
+        """Raise NotEstimable: the sums lack the moments that the variance of a weighted joint share needs."""
+        raise NotEstimable(f"{self.attribute}: joint shares of options have no weighted estimates; use those of groups")
+
+    def sensitivity(self, functional: Any) -> Sensitivity | None:
+        """Return how far malicious clients can move a functional of the number chosen; None for others."""
+        return None if functional.options else super().sensitivity(functional)
+
+
+@dataclass(frozen=True, eq=False)
+class _Chosen(Strata, model=SetSums):
+    """Sets of options: counts of items and of pairs determine the covariance of the items of one report."""
+
+    model: SetSums
+
+    @cached_property
+    def _apart(self) -> np.ndarray:
+        """The cells' average items less the weighted average, (C, d)."""
+        return self.apart(np.array([np.diagonal(self.model.square(cell)) for cell in self.statistics]))
+
+    @cached_property
+    def _covariances(self) -> np.ndarray:
+        """Of the items of one report of each cell, (C, d, d), never zero: one report more may be any subset."""
+        cells = zip(self.statistics, np.maximum(self.answered, 1), strict=True)
+        moments = np.array([moments_of(self.model.square(cell), n) for cell, n in cells])
+        means = np.diagonal(moments, axis1=1, axis2=2)
+        return np.asarray(moments - means[:, :, None] * means[:, None, :])
+
+    def _of_items(self, G: np.ndarray) -> np.ndarray:
+        """The weights of single items, (m, d); G: (m, S), 0 for pairs."""
+        one, other = np.triu_indices(self.model.items)
+        return np.asarray(G[:, one == other])
+
+    def squares(self, G: np.ndarray) -> np.ndarray:
+        weights = self._of_items(G)
+        varying = np.einsum("md,cde,me->mc", weights, self._covariances, weights, optimize=True)
+        return np.asarray((varying + (weights @ self._apart.T) ** 2) * self.answered) / self.total**2
+
+    def sums(self, G: np.ndarray) -> np.ndarray:
+        return np.asarray((self._of_items(G) @ self._apart.T) * self.answered) / self.total
+
+    def products(self, often: np.ndarray, G: np.ndarray) -> np.ndarray:
+        often, weights = often * self.answered / self.total**2, self._of_items(G)
+        apart = weights @ self._apart.T
+        return np.asarray(weights @ np.tensordot(often, self._covariances, 1) @ weights.T + (apart * often) @ apart.T)

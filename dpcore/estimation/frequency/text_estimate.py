@@ -43,12 +43,11 @@ class TextEstimate(SeparateShares):
     """The shares of the reported texts, (k,), the largest first; their sum is below one.
 
     categories: the texts.  values: `raw` within [0, 1].  low, high: simultaneous, because the texts were selected.
-    visible: the share from which a text of full length is found with a probability of about 0.8.
+    visible: for a text of full length.
     """
 
     one = "one text of {}"
-
-    visible: float
+    is_selected = True
 
     def _limits(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
         return self.simultaneous(confidence)

@@ -36,7 +36,6 @@ from dpcore.estimation import constants
 from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.diagnostics.evidence import Sample
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
-from dpcore.estimation.frequency.text_estimate import TextEstimate
 from dpcore.estimation.functional_estimate import FunctionalEstimate, check_confidence, estimated, normal_quantile
 from dpcore.functionals import Expansion, Functional, Influence
 from dpcore.functionals.group import Group
@@ -124,8 +123,7 @@ def compare_frequencies(
     """
     check_confidence(confidence)
     _check_pair(left, right)
-    are_texts = isinstance(left, TextEstimate) and isinstance(right, TextEstimate)
-    if not isinstance(left, FrequencyEstimate) or (left.categories != right.categories and not are_texts):
+    if not isinstance(left, FrequencyEstimate) or (left.categories != right.categories and not left.is_selected):
         raise SchemeError(f"frequencies are compared category by category; {left.attribute} has others on either side")
     if _share_reports(left, right):
         raise SchemeError(f"both sides are {left.attribute} of one aggregate; name another round or cohort")

@@ -20,6 +20,7 @@ that of the cell.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -29,10 +30,10 @@ import numpy as np
 from dpcore.errors import NotEstimable
 from dpcore.estimation import constants
 from dpcore.estimation.density.inner_products import InnerProducts
-from dpcore.estimation.frequency.option_shares import moments_of
 from dpcore.estimation.weighting.raking import Weights
-from dpcore.mechanisms.categorical.option_sets import SetSums
-from dpcore.mechanisms.observation_model import FiniteChannel, NoisyFeatures, ScoreSums
+from dpcore.mechanisms.observation_model import FiniteChannel, NoisyFeatures, ObservationModel, ScoreSums
+
+_BY_MODEL: dict[type[ObservationModel], Callable[..., Strata]] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,20 +47,19 @@ class Strata(ABC):
     answered: np.ndarray
     statistics: np.ndarray
 
+    def __init_subclass__(cls, model: type[ObservationModel]) -> None:
+        _BY_MODEL[model] = cls
+
     @staticmethod
     def from_aggregate(aggregate: Any, attribute: str, weights: Weights) -> Strata:
-        """Return those of an aggregate by label."""
+        """Return those of an aggregate by label; raises NotEstimable if a model has none."""
         model, held = aggregate.scheme.attributes[attribute].mechanism.model(), aggregate.labelled
         answered, statistics = (
             np.asarray(sums[attribute], dtype=np.float64) for sums in (held.answered, held.statistics)
         )
-        if isinstance(model, FiniteChannel):
-            return _Counted(weights, answered, statistics, model)
-        if isinstance(model, ScoreSums):
-            return _Scored(weights, answered, statistics, model)
-        if isinstance(model, SetSums):
-            return _Chosen(weights, answered, statistics, model)
-        return _Noisy(weights, answered, statistics, model)
+        if type(model) not in _BY_MODEL:
+            raise NotEstimable(f"{attribute}: its estimates cannot be weighted; estimate it by label")
+        return _BY_MODEL[type(model)](weights, answered, statistics, model)
 
     @property
     def total(self) -> float:
@@ -164,7 +164,7 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class _Counted(Strata):
+class _Counted(Strata, model=FiniteChannel):
     """A finite channel: a report is one output, and counts are sufficient."""
 
     channel: FiniteChannel
@@ -198,7 +198,7 @@ class _Counted(Strata):
 
 
 @dataclass(frozen=True, eq=False)
-class _Scored(Strata):
+class _Scored(Strata, model=ScoreSums):
     """Score sums: second moments of a report are linear in its cell's frequencies, for which the sums are unbiased."""
 
     model: ScoreSums
@@ -243,45 +243,7 @@ class _Scored(Strata):
 
 
 @dataclass(frozen=True, eq=False)
-class _Chosen(Strata):
-    """Sets of options: counts of items and of pairs determine the covariance of the items of one report."""
-
-    model: SetSums
-
-    @cached_property
-    def _apart(self) -> np.ndarray:
-        """The cells' average items less the weighted average, (C, d)."""
-        return self.apart(np.array([np.diagonal(self.model.square(cell)) for cell in self.statistics]))
-
-    @cached_property
-    def _covariances(self) -> np.ndarray:
-        """Of the items of one report of each cell, (C, d, d), never zero: one report more may be any subset."""
-        cells = zip(self.statistics, np.maximum(self.answered, 1), strict=True)
-        moments = np.array([moments_of(self.model.square(cell), n) for cell, n in cells])
-        means = np.diagonal(moments, axis1=1, axis2=2)
-        return np.asarray(moments - means[:, :, None] * means[:, None, :])
-
-    def _of_items(self, G: np.ndarray) -> np.ndarray:
-        """The weights of single items, (m, d); G: (m, S), 0 for pairs."""
-        one, other = np.triu_indices(self.model.items)
-        return np.asarray(G[:, one == other])
-
-    def squares(self, G: np.ndarray) -> np.ndarray:
-        weights = self._of_items(G)
-        varying = np.einsum("md,cde,me->mc", weights, self._covariances, weights, optimize=True)
-        return np.asarray((varying + (weights @ self._apart.T) ** 2) * self.answered) / self.total**2
-
-    def sums(self, G: np.ndarray) -> np.ndarray:
-        return np.asarray((self._of_items(G) @ self._apart.T) * self.answered) / self.total
-
-    def products(self, often: np.ndarray, G: np.ndarray) -> np.ndarray:
-        often, weights = often * self.answered / self.total**2, self._of_items(G)
-        apart = weights @ self._apart.T
-        return np.asarray(weights @ np.tensordot(often, self._covariances, 1) @ weights.T + (apart * often) @ apart.T)
-
-
-@dataclass(frozen=True, eq=False)
-class _Noisy(Strata):
+class _Noisy(Strata, model=NoisyFeatures):
     """Additive noise: its distribution is known, and the contribution of values follows from the cell's coarse distribution."""
 
     model: NoisyFeatures

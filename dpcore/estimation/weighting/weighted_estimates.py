@@ -15,7 +15,7 @@ second-order correction of the value stays that of n_eff.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import erf
 from types import MappingProxyType
@@ -33,11 +33,9 @@ from dpcore.estimation.diagnostics.evidence import (
     Exposure,
     GoodnessOfFit,
     Sample,
-    Sensitivity,
 )
 from dpcore.estimation.estimator import Estimator
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate, Spread
-from dpcore.estimation.frequency.option_shares import SetEstimate
 from dpcore.estimation.frequency.proportion_intervals import Intervals, NormalIntervals, ScoreIntervals
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile
 from dpcore.estimation.weighting.raking import Weights
@@ -100,10 +98,7 @@ def estimate_weighted(aggregate: Any, attribute: str, weights: Weights, estimato
     if isinstance(plain, DensityEstimate):
         inference = WeightedInference(plain.inference, strata, plain.lower, plain.upper)
         return replace(plain, inference=inference, assumed=None, any_law=None, **changes)
-    estimate = replace(_frequencies(plain, strata, plain.exposure.reading), **changes)
-    if isinstance(estimate, SetEstimate):
-        return WeightedSetEstimate(**{key.name: getattr(estimate, key.name) for key in fields(estimate)}, strata=strata)
-    return estimate
+    return replace(weighted_frequencies(plain, strata, plain.exposure.reading), **changes).weighted(strata)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,8 +234,8 @@ class WeightedSpread(Spread):
                 yield self.reading * np.eye(min(constants.BLOCK, k - first), k, first)
 
 
-def _frequencies(plain: FrequencyEstimate, strata: Strata, reading: float | np.ndarray) -> FrequencyEstimate:
-    """The estimate with the errors that weighted reports have; reading: as `WeightedSpread` has it."""
+def weighted_frequencies(plain: FrequencyEstimate, strata: Strata, reading: float | np.ndarray) -> FrequencyEstimate:
+    """Return the estimate with the errors that weighted reports have; reading: as `WeightedSpread` has it."""
     spread = WeightedSpread.from_strata(plain.spread, strata, reading)
     intervals: Intervals = NormalIntervals(plain.raw, np.sqrt(np.maximum(spread.variances, 0.0)))
     if isinstance(plain.intervals, ScoreIntervals):  # of as many reports as give each category its variance
@@ -250,26 +245,6 @@ def _frequencies(plain: FrequencyEstimate, strata: Strata, reading: float | np.n
         held = np.concatenate([strata.offsets(rows) for rows in spread._rows()])
         sensitivities = _heaviest(strata, sensitivities, held)
     return replace(plain, spread=spread, intervals=intervals, union_interval=None, sensitivities=sensitivities)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class WeightedSetEstimate(SetEstimate):
-    """Weighted shares of options, and the distribution of the number chosen; no joint shares."""
-
-    strata: Strata = field(repr=False)
-
-    def _number_chosen(self) -> FrequencyEstimate:
-        plain = super()._number_chosen()
-        assert plain.reading is not None
-        return _frequencies(plain, self.strata, plain.reading)
-
-    def both(self, one: str, other: str, confidence: float = 0.95) -> FunctionalEstimate:
-        """Raise NotEstimable: the sums lack the moments that the variance of a weighted joint share needs."""
-        raise NotEstimable(f"{self.attribute}: joint shares of options have no weighted estimates; use those of groups")
-
-    def sensitivity(self, functional: Any) -> Sensitivity | None:
-        """Return how far malicious clients can move a functional of the number chosen; None for others."""
-        return None if functional.options else super().sensitivity(functional)
 
 
 @dataclass(frozen=True, eq=False)

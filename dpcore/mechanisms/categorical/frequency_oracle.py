@@ -54,6 +54,10 @@ class FrequencyOracle(Mechanism):
     def other_probability(self) -> Fraction:
         """q, the probability that a report supports any one other category."""
 
+    def total_variation(self) -> Fraction:
+        """p - q: a report is likelier under x than x' where it supports x alone, and as likely where both or neither."""
+        return self.truth_probability - self.other_probability
+
     @abstractmethod
     def model(self) -> ScoreSums:
         """Return the distribution of the supports."""

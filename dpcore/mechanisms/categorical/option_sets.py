@@ -9,7 +9,7 @@ from math import comb
 
 import numpy as np
 
-from dpcore.mechanisms.observation_model import ScoreSums
+from dpcore.mechanisms.observation_model import ObservationModel, ScoreSums
 
 ONE_ITEM = "reports of one item show no two options together; set size = 2 or more, or leave it out"
 ONE_CHOSEN = "nobody may choose two options; raise at_most, or do not ask for their joint share"
@@ -93,7 +93,7 @@ class OptionSets:
 
 
 @dataclass(frozen=True)
-class SetSums:
+class SetSums(ObservationModel):
     """Counts of reports with each two items: of d = options + at_most.  Every padded set has `at_most` items.
 
     Statistics are the counts of the items a <= b, row by row, shape (d (d + 1) / 2,): a report counts for b = a if it has the
@@ -142,3 +142,30 @@ class SetSums:
         table = np.zeros((self.items, self.items), dtype=np.asarray(statistics).dtype)
         table[np.triu_indices(self.items)] = statistics
         return np.asarray(table + np.triu(table, 1).T)
+
+    def expected_statistics(self, law: np.ndarray, n: int) -> np.ndarray:
+        return n * self.means(law)
+
+    def single_supports(self, statistics: np.ndarray) -> tuple[ScoreSums, np.ndarray]:
+        return self.of_one, np.diagonal(self.square(statistics))
+
+    def support_covariance(self, statistics: np.ndarray, n: int) -> np.ndarray:
+        return self.covariance(self.square(statistics), n)
+
+    def covariance(self, square: np.ndarray, n: float) -> np.ndarray:
+        """Return the covariance, (d, d), of unbiased shares of the items; square: of n reports."""
+        moments = moments_of(square, n)
+        means = np.diagonal(moments)
+        return np.asarray((moments - np.outer(means, means)) / n / float(self.of_one.contrast) ** 2)
+
+
+def moments_of(square: np.ndarray, n: float) -> np.ndarray:
+    """Return the shares of reports with each two items, (d, d), with one report more that may be any subset of its size.
+
+    Without it the covariance of one report would be zero.
+    """
+    items = len(square)
+    size = float(np.trace(square)) / n
+    even = np.full((items, items), size * (size - 1) / (items * (items - 1)))
+    np.fill_diagonal(even, size / items)
+    return np.asarray((square + even) / (n + 1))

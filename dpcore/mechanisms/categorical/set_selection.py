@@ -165,6 +165,11 @@ class SetSelection(Mechanism):
     def certificate(self) -> Certificate:
         return Certificate("ratio", self._ratio, self.budget)
 
+    def total_variation(self) -> Fraction:
+        """A full set and the empty one have no item in common; count the subsets with items of the first alone."""
+        holding, lacking = self.probabilities
+        return (holding - lacking) * (self.lacking - comb(self.options - self.at_most, self.size))
+
     def channel(self) -> tuple[np.ndarray, ...] | None:
         """Return the integer weights, (sets, C(d, t)), subsets in lexicographic order, or None above 2^24 of them."""
         if self.inputs * comb(self.items, self.size) > _OUTPUTS:

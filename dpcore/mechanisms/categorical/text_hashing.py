@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import groupby
 from math import log
@@ -163,6 +164,10 @@ class TextHashing(Mechanism):
     def certificate(self) -> Certificate:
         """Return the certified loss: that of the oracle, whatever the row."""
         return self.oracle.certificate()
+
+    def total_variation(self) -> Fraction:
+        """That of the oracle: two texts have different buckets in every row at most."""
+        return self.oracle.total_variation()
 
     def input_cells(self, values: np.ndarray) -> np.ndarray:
         """Return texts, or buckets as int64; raises InvalidRecord, which shows none, unless texts are padded symbols."""

@@ -28,7 +28,7 @@ from dpcore.mechanisms.numeric.wave import (
     half_width_of,
     wave_weights,
 )
-from dpcore.mechanisms.observation_model import Wave
+from dpcore.mechanisms.wave_level import Wave
 from dpcore.privacy.budget import Budget
 
 _MOST_LEVELS = 12

@@ -15,7 +15,7 @@ from dpcore.errors import SchemeError
 from dpcore.mechanisms.calibration import level_sampling, wave_design
 from dpcore.mechanisms.declaration import Option, integer, mechanism
 from dpcore.mechanisms.numeric.wave import LARGEST_CELLS, WaveMechanism, check_cells, half_width_of, wave_weights
-from dpcore.mechanisms.observation_model import Wave
+from dpcore.mechanisms.wave_level import Wave
 from dpcore.privacy.budget import Budget
 
 DEFAULT_CELLS = 256

@@ -1,6 +1,6 @@
 """Square waves: what the mechanisms that report one cell near the truth have in common.
 
-A client has a public level and reports one cell of that level's wave (`observation_model.Wave`): each cell of the window around
+A client has a public level and reports one cell of that level's wave (`wave_level.Wave`): each cell of the window around
 its phase with weight_in, each other one with weight_out.  Statistics are counts, level after level.
 """
 
@@ -18,8 +18,9 @@ from dpcore.errors import CalibrationError, SchemeError, check_whole
 from dpcore.mechanisms import _kernels
 from dpcore.mechanisms.base import Certificate, Mechanism, integer_weights
 from dpcore.mechanisms.calibration import level_sampling
-from dpcore.mechanisms.observation_model import FiniteChannel, Wave
+from dpcore.mechanisms.observation_model import FiniteChannel
 from dpcore.mechanisms.reports import Reports, chunks
+from dpcore.mechanisms.wave_level import Wave
 from dpcore.privacy.budget import Budget
 
 LARGEST_CELLS = 1024  # the published code's default; a channel of it is still listed whole

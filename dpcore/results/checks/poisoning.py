@@ -29,9 +29,6 @@ import scipy
 
 from dpcore.estimation.density.inner_products import InnerProducts, mass_gain
 from dpcore.estimation.estimators import project_simplex
-from dpcore.estimation.frequency.option_shares import covariance
-from dpcore.mechanisms.categorical.hashed_sums import HashedSums
-from dpcore.mechanisms.categorical.option_sets import SetSums
 from dpcore.mechanisms.observation_model import FiniteChannel, Level, NoisyFeatures, ScoreSums
 from dpcore.protocol.aggregates import Aggregate
 
@@ -95,14 +92,8 @@ def checks(aggregate: Aggregate, parts: Sequence[Aggregate] = (), names: Collect
 
 def _levels(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Outcome | None:
     model, statistics = aggregate.scheme.attributes[name].mechanism.model(), aggregate.statistics[name]
-    if isinstance(model, FiniteChannel) and len(model.levels) > 1:
-        return _chi_squared(*pearson(model.reports(statistics), model.level_law), "numbers of reports per level")
-    if isinstance(model, HashedSums):
-        even = np.full(model.rows, 1 / model.rows)
-        return _chi_squared(*pearson(model.split(statistics)[0], even), "numbers of reports per level")
-    if isinstance(model, NoisyFeatures) and model.block_law is not None:
-        return _chi_squared(*pearson(model.split(statistics)[0], model.block_law), "numbers of reports per level")
-    return None
+    counted = model.level_counts(statistics)
+    return None if counted is None else _chi_squared(*pearson(*counted), "numbers of reports per level")
 
 
 def _marginals(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Outcome | None:
@@ -120,14 +111,13 @@ def _marginals(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> O
 
 def _possible(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) -> Outcome | None:
     model, statistics = aggregate.scheme.attributes[name].mechanism.model(), aggregate.statistics[name]
-    if isinstance(model, SetSums):
-        statistics, model = np.diagonal(model.square(statistics)), model.of_one
-    if isinstance(model, ScoreSums):
-        n = aggregate.reports(name)
-        error = np.sqrt(float(model.variance(0.0, n)))
-        if not np.isfinite(error) or n * float(model.other_mean) < _ENOUGH:
+    supports = model.single_supports(statistics)
+    if supports is not None:
+        (scores, counts), n = supports, aggregate.reports(name)
+        error = np.sqrt(float(scores.variance(0.0, n)))
+        if not np.isfinite(error) or n * float(scores.other_mean) < _ENOUGH:
             return None
-        excess, description = np.minimum(model.frequencies(statistics, n) / error, 0.0), "frequencies below zero"
+        excess, description = np.minimum(scores.frequencies(counts, n) / error, 0.0), "frequencies below zero"
     elif isinstance(model, NoisyFeatures):
         reports, sums = model.split(statistics)
         used = [b for b in range(len(sums)) if reports[b] >= _ENOUGH]
@@ -168,8 +158,6 @@ def _consistency(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) ->
     model, statistics = aggregate.scheme.attributes[name].mechanism.model(), aggregate.statistics[name]
     if isinstance(model, FiniteChannel):
         return _contrasted(model, statistics)
-    if isinstance(model, SetSums | HashedSums):
-        return None  # every report has as many items, or a bucket in every row
     if isinstance(model, NoisyFeatures):
         if model.split(statistics)[0][0] < _ENOUGH:
             return None
@@ -177,6 +165,8 @@ def _consistency(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) ->
         weights, _ = mass_gain(model.basis, products.covariance)
         off, variance = float(weights @ products.stacked) - 1.0, float(weights @ products.covariance @ weights)
         return _chi_squared(off**2 / variance, 1, "total mass of the density against 1")
+    if not isinstance(model, ScoreSums):
+        return None
     n = aggregate.reports(name)
     raw = model.frequencies(statistics, n) if model.contrast > 0 else np.zeros(0)
     if not len(raw) or n * float(model.other_mean) < _ENOUGH:
@@ -249,15 +239,15 @@ def _homogeneity(aggregate: Aggregate, name: str, parts: Sequence[Aggregate]) ->
         return None
     if isinstance(model, FiniteChannel) or (isinstance(model, ScoreSums) and model.is_one_category):
         return _one_law(tables)
-    if isinstance(model, SetSums):
-        squares, n = [model.square(table) for table in tables], sum(sizes)
-        one = covariance(model, np.sum(squares, axis=0), n) * n
-        return _one_frequency(model.of_one, [np.diagonal(square) for square in squares], sizes, one)
-    if isinstance(model, ScoreSums):
-        return _one_frequency(model, tables, sizes)
-    if isinstance(model, HashedSums):
+    if isinstance(model, NoisyFeatures):
+        return _one_average(model, tables)
+    supports = [own for own in map(model.single_supports, tables) if own is not None]
+    if not supports:
         return None
-    return _one_average(model, tables)
+    n = sum(sizes)
+    covariance = model.support_covariance(np.sum(tables, axis=0), n)
+    one_report = None if covariance is None else covariance * n
+    return _one_frequency(supports[0][0], [counts for _, counts in supports], sizes, one_report)
 
 
 def _one_law(tables: Sequence[np.ndarray]) -> Outcome | None:

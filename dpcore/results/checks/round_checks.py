@@ -10,7 +10,6 @@ import pandas as pd
 from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.diagnostics.efficiency import least_error
 from dpcore.estimation.discrete.log_linear_family import kinds
-from dpcore.estimation.frequency.text_estimate import TextEstimate
 from dpcore.functionals import Mean
 from dpcore.pipeline import Estimate, Round
 from dpcore.protocol.aggregates import Aggregate
@@ -36,7 +35,7 @@ def checks(round_: Round, rehearsal: bool, parts: Sequence[Aggregate]) -> pd.Dat
     for estimate in every_estimate(round_):
         if isinstance(estimate, DensityEstimate):
             rows += _of_density(estimate)
-        elif isinstance(estimate, TextEstimate):
+        elif estimate.visible is not None:
             detail = f"a text is found from a share of about {100 * estimate.visible:.2g} %, with a probability of 0.8"
             rows.append(
                 Check(f"visible({of_group(estimate.attribute, estimate.given)})", True, estimate.visible, None, detail)

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from dpcore.estimation.frequency.option_shares import SHARES
-from dpcore.estimation.frequency.text_estimate import TEXTS
+from dpcore.estimation.registry import by_name
 from dpcore.functionals.group import Group
 from dpcore.results.checks.check import Check, frame_of
 from dpcore.results.text.phrases import functional_named
@@ -135,7 +134,8 @@ def _ordered(*columns: str) -> Rule:
 def _shares_add_up(frame: pd.DataFrame) -> pd.Series:
     groups = frame.groupby(["attribute", "estimator", "given"])["estimate"]
     is_alone = groups.transform("size") == 1  # item nonresponse of a density
-    return ((groups.transform("sum") - 1).abs() <= _ROUNDING) | is_alone | frame["estimator"].isin((SHARES, TEXTS))
+    separate = [name for name, kind in by_name().items() if not kind.sums_to_one]
+    return ((groups.transform("sum") - 1).abs() <= _ROUNDING) | is_alone | frame["estimator"].isin(separate)
 
 
 def _inside(frame: pd.DataFrame) -> pd.Series:

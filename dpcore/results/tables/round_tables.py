@@ -15,7 +15,6 @@ import pandas as pd
 from dpcore.errors import NotEstimable, SchemeError
 from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
-from dpcore.estimation.frequency.text_estimate import TextEstimate
 from dpcore.estimation.functional_estimate import BIAS_AWARE, DISTRIBUTION_FREE
 from dpcore.functionals import parse
 from dpcore.functionals.group import WEIGHTED, Group
@@ -107,8 +106,9 @@ def scheme_tables(scheme: Scheme) -> dict[str, pd.DataFrame]:
 
 def _with_texts(tables: dict[str, pd.DataFrame], round_: Round) -> dict[str, pd.DataFrame]:
     """The tables of a scheme, where `categories` also has the texts that the round found, those of all clients first."""
-    estimates = (estimate for estimate in every_estimate(round_) if isinstance(estimate, TextEstimate))
-    keys = dict.fromkeys((estimate.attribute, text) for estimate in estimates for text in estimate.categories)
+    frequencies = (estimate for estimate in every_estimate(round_) if isinstance(estimate, FrequencyEstimate))
+    selected = (estimate for estimate in frequencies if estimate.is_selected)
+    keys = dict.fromkeys((estimate.attribute, text) for estimate in selected for text in estimate.categories)
     rows = pd.DataFrame(list(keys), columns=["attribute", "category"])
     rows = rows.assign(position=rows.groupby("attribute").cumcount(), value=np.nan)
     listed = [frame for frame in (tables["categories"], rows) if len(frame)]

@@ -18,9 +18,7 @@ from dpcore.estimation.diagnostics.efficiency import curve_ratio, least_error, l
 from dpcore.functionals import parse
 from dpcore.functionals.base import FunctionDensity
 from dpcore.mechanisms import Mechanism
-from dpcore.mechanisms.categorical.hashed_sums import HashedSums
-from dpcore.mechanisms.categorical.option_sets import SetSums
-from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
+from dpcore.mechanisms.observation_model import FiniteChannel
 from dpcore.populations.default_population import default_population
 from dpcore.populations.registry import NAMES, by_scheme
 from dpcore.privacy.budget import Budget
@@ -80,16 +78,7 @@ def expected_aggregate(scheme: Scheme, people: Any, clients: int) -> Aggregate:
 
 def expected_statistics(mechanism: Mechanism, law: np.ndarray, n: int) -> np.ndarray:
     """Return the rounded means of the statistics of n reports, shape (S,), int64; law: (inputs,)."""
-    model = mechanism.model()
-    if isinstance(model, ScoreSums | SetSums | HashedSums):
-        means = n * model.means(law)
-    elif isinstance(model, FiniteChannel):
-        means = model.expected(law, n * model.level_law)
-    else:
-        reports = n * (np.ones(len(model.tables)) if model.block_law is None else model.block_law)
-        sums = [count * (law @ table) for count, table in zip(reports, model.tables, strict=True)]
-        means = np.concatenate([reports, *sums])
-    return np.rint(means).astype(np.int64)
+    return np.rint(mechanism.model().expected_statistics(law, n)).astype(np.int64)
 
 
 def lower_bound(attribute: Any, quantity: str, people: Any, budget: Budget, reports: int) -> float | None:

@@ -26,14 +26,13 @@ import numpy as np
 from dpcore import pipeline
 from dpcore._random import seeded
 from dpcore.errors import DPCoreError, NotEstimable, SchemeError, check_positive, check_within
+from dpcore.estimation import registry
 from dpcore.estimation.density.density_estimate import DensityEstimate
 from dpcore.estimation.frequency.frequency_estimate import FrequencyEstimate
-from dpcore.estimation.frequency.frequent_texts import visible_share
 from dpcore.functionals import Cdf, parse
 from dpcore.mechanisms.calibration import wave_design
 from dpcore.mechanisms.categorical.option_sets import is_joint_share
 from dpcore.mechanisms.categorical.randomized_response import RandomizedResponse
-from dpcore.mechanisms.categorical.text_hashing import TextHashing
 from dpcore.mechanisms.registry import BY_KIND, options_of
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
@@ -132,8 +131,9 @@ class Planner:
         attribute = scheme.attributes[aim.attribute]
         name = attribute.mechanism.name
         people = self._people
-        if isinstance(attribute.mechanism, TextHashing):
-            return Forecast(mechanism=name, error=visible_share(attribute.mechanism, reports))
+        visible = registry.named(attribute).visible_share(attribute.mechanism, reports)
+        if visible is not None:
+            return Forecast(mechanism=name, error=visible)
         if aim.quantity == DENSITY:
             return Forecast(mechanism=name, error=_density_error(scheme, aim.attribute, people, reports))
         try:

@@ -13,7 +13,8 @@ from dpcore.estimation.density import log_spline_fit
 from dpcore.estimation.density.likelihood import Counts
 from dpcore.estimation.density.log_spline_family import prior_of
 from dpcore.mechanisms.bases import bspline
-from dpcore.mechanisms.observation_model import FiniteChannel, Wave
+from dpcore.mechanisms.observation_model import FiniteChannel
+from dpcore.mechanisms.wave_level import Wave
 
 LEVEL, INPUTS, ORDERS = 5, 256, (1, 2, 3, 4)
 CHANNEL = FiniteChannel(

@@ -17,7 +17,8 @@ from dpcore.estimation.density.inner_products import InnerProducts
 from dpcore.estimation.density.likelihood import Averages, Counts, group_counts, whiten
 from dpcore.estimation.density.log_spline_family import Family, prior_of
 from dpcore.mechanisms.bases import bspline
-from dpcore.mechanisms.observation_model import FiniteChannel, Wave
+from dpcore.mechanisms.observation_model import FiniteChannel
+from dpcore.mechanisms.wave_level import Wave
 from tests.helpers.cases import every_value_once
 from tests.helpers.estimate_cases import SMOOTH, cell_law, draw, mechanism, noiseless
 from tests.helpers.statistical import mean_agrees, variance_agrees

@@ -23,13 +23,14 @@ from dpcore.estimation.frequency.proportion_intervals import (
 from dpcore.estimation.joint.conditioning import left_inverse
 from dpcore.functionals import Mean, parse
 from dpcore.mechanisms import RandomizedResponse
-from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums, Wave
+from dpcore.mechanisms.observation_model import FiniteChannel, ScoreSums
+from dpcore.mechanisms.wave_level import Wave
 from dpcore.privacy.budget import Budget
 
 
 def _aggregate(mechanism, counts, values=None, n=None):
     names = tuple(f"c{i}" for i in range(len(counts)))
-    attribute = SimpleNamespace(name="c", mechanism=mechanism, categories=names, values=values)
+    attribute = SimpleNamespace(name="c", mechanism=mechanism, categories=names, values=values, estimator="frequency")
     counted = round(float(np.sum(counts))) if n is None else n
     return SimpleNamespace(
         scheme=SimpleNamespace(attributes={"c": attribute}),

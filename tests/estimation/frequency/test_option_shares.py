@@ -11,7 +11,7 @@ import pytest
 
 import dpcore as dp
 from dpcore.errors import NotEstimable, SchemeError
-from dpcore.estimation.frequency.option_shares import SetEstimate, covariance
+from dpcore.estimation.frequency.option_shares import SetEstimate
 from dpcore.functionals import Mean, parse
 from dpcore.protocol.aggregates import Aggregate
 from dpcore.protocol.scheme import Scheme
@@ -105,7 +105,7 @@ def test_shares_and_numbers_agree_with_each_other() -> None:
     assert estimate.functional(Mean()).standard_error == pytest.approx(
         float(np.sqrt(estimate.spread.matrix().sum())), rel=1e-9
     )
-    assert covariance(estimate.model, estimate.square, estimate.n).sum() == pytest.approx(0, abs=1e-12)
+    assert estimate.model.covariance(estimate.square, estimate.n).sum() == pytest.approx(0, abs=1e-12)
     assert estimate.functional(parse("cdf(1)")).value == pytest.approx(float(number.values[:2].sum()))
     assert not estimate.differs().any()
     for place, name in enumerate(OPTIONS):
@@ -188,3 +188,13 @@ def test_the_sensitivity_of_a_joint_share_is_that_of_the_worst_report_tried_one_
     assert moved.value == pytest.approx(max(changes))
     (alone,) = _estimates(_scheme(size=1), 1, seed=1)
     assert alone.sensitivity(functional) is None
+
+
+def test_the_estimator_of_frequencies_leaves_sets_to_their_own() -> None:
+    scheme = _scheme()
+    statistics = {"uses": scheme.attributes["uses"].mechanism.model().expected_statistics(_law(scheme), CLIENTS)}
+    aggregate = replace(Aggregate.zero(scheme), n=CLIENTS, statistics=statistics, answered={"uses": CLIENTS})
+    estimate = dp.Frequency(confidence=0.8).estimate(aggregate, "uses")
+    assert isinstance(estimate, SetEstimate)
+    assert (estimate.estimator, estimate.confidence) == ("shares", 0.8)
+    np.testing.assert_array_equal(estimate.raw, dp.estimate(aggregate, "uses").raw)

@@ -16,7 +16,8 @@ from dpcore.estimation.density.log_spline_posterior import Posterior
 from dpcore.estimation.inference.one_step_correction import OneStep
 from dpcore.functionals import parse
 from dpcore.mechanisms.bases import bspline
-from dpcore.mechanisms.observation_model import FiniteChannel, Wave
+from dpcore.mechanisms.observation_model import FiniteChannel
+from dpcore.mechanisms.wave_level import Wave
 from tests.helpers.cases import every_value_once
 
 LOWER, UPPER, LEVEL, INPUTS, N = -1.0, 3.0, 3, 64, 300_000

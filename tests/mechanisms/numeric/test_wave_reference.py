@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dpcore.errors import CalibrationError
-from dpcore.mechanisms.observation_model import FiniteChannel, Wave
+from dpcore.mechanisms.observation_model import FiniteChannel
+from dpcore.mechanisms.wave_level import Wave
 
 
 def dense(wave: Wave) -> np.ndarray:

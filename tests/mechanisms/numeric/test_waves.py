@@ -17,7 +17,8 @@ from dpcore.errors import CalibrationError, InvalidRecord, SchemeError
 from dpcore.mechanisms import DyadicWave, Reports, SquareWave
 from dpcore.mechanisms.calibration import level_sampling, wave_design
 from dpcore.mechanisms.numeric.wave import WaveMechanism, wave_weights
-from dpcore.mechanisms.observation_model import FiniteChannel, Wave
+from dpcore.mechanisms.observation_model import FiniteChannel
+from dpcore.mechanisms.wave_level import Wave
 from dpcore.privacy.budget import Budget
 from tests.helpers.cases import of_each_kind
 from tests.helpers.enumeration import EveryDraw, largest_ratio

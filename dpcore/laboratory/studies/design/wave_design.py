@@ -25,7 +25,7 @@ from dpcore.mechanisms.bases import bspline
 from dpcore.mechanisms.calibration import wave_design
 from dpcore.mechanisms.calibration.wave_design import WaveDesign
 from dpcore.mechanisms.numeric.dyadic_wave import DyadicWave
-from dpcore.mechanisms.observation_model import Wave
+from dpcore.mechanisms.wave_level import Wave
 from dpcore.privacy.budget import Budget
 
 _CLIENTS = (1e4, 1e5, 1e6)

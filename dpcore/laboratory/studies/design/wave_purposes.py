@@ -31,7 +31,8 @@ from dpcore.estimation.diagnostics.efficiency import information, precisions_of
 from dpcore.mechanisms.calibration import wave_design
 from dpcore.mechanisms.calibration.wave_design import CELLS, Pattern
 from dpcore.mechanisms.numeric.wave import wave_weights
-from dpcore.mechanisms.observation_model import FiniteChannel, Wave
+from dpcore.mechanisms.observation_model import FiniteChannel
+from dpcore.mechanisms.wave_level import Wave
 from dpcore.privacy.budget import Budget
 
 CLIENTS = (1e4, 1e5, 1e6)
