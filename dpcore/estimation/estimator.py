@@ -26,12 +26,13 @@ class Estimator(ABC):
 
     A new one is a file of this folder; a mechanism's declaration names it.
     `name` is its name in tables.  titles: each name in schemes -> its description for readers.
-    sums_to_one: whether shares of all categories do.
+    sums_to_one: whether shares of all categories do.  is_selected: whether reports select the categories.
     """
 
     name: ClassVar[str]
     titles: ClassVar[Mapping[str, str]] = MappingProxyType({})
     sums_to_one: ClassVar[bool] = True
+    is_selected: ClassVar[bool] = False
 
     @classmethod
     def from_attribute(cls, attribute: Any) -> Self:

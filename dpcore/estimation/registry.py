@@ -32,6 +32,11 @@ def by_name() -> dict[str, type[Estimator]]:
     return estimators
 
 
+def names_where(trait: str) -> list[str]:
+    """Return the names of the estimators with a trait, such as 'is_selected'."""
+    return [name for name, kind in by_name().items() if getattr(kind, trait)]
+
+
 def named(attribute: Any) -> Estimator:
     """Return the estimator that the scheme names for an attribute, with the scheme's options."""
     return by_name()[attribute.estimator].from_attribute(attribute)

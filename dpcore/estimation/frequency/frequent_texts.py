@@ -278,6 +278,7 @@ class TextShares(FrequencyEstimator):
     name = TEXTS
     titles = MappingProxyType({TEXTS: ""})
     sums_to_one = False
+    is_selected = True
 
     def visible_share(self, mechanism: TextHashing, reports: int) -> float:
         return visible_share(mechanism, reports)

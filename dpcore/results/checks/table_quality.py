@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from dpcore.estimation.registry import by_name
+from dpcore.estimation.registry import names_where
 from dpcore.functionals.group import Group
 from dpcore.results.checks.check import Check, frame_of
 from dpcore.results.text.phrases import functional_named
@@ -134,8 +134,8 @@ def _ordered(*columns: str) -> Rule:
 def _shares_add_up(frame: pd.DataFrame) -> pd.Series:
     groups = frame.groupby(["attribute", "estimator", "given"])["estimate"]
     is_alone = groups.transform("size") == 1  # item nonresponse of a density
-    separate = [name for name, kind in by_name().items() if not kind.sums_to_one]
-    return ((groups.transform("sum") - 1).abs() <= _ROUNDING) | is_alone | frame["estimator"].isin(separate)
+    is_separate = ~frame["estimator"].isin(names_where("sums_to_one"))
+    return ((groups.transform("sum") - 1).abs() <= _ROUNDING) | is_alone | is_separate
 
 
 def _inside(frame: pd.DataFrame) -> pd.Series:

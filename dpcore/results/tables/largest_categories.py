@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from dpcore.estimation.frequency.option_shares import SHARES
 from dpcore.estimation.frequency.proportion_intervals import differs_from_equal
-from dpcore.estimation.frequency.text_estimate import TEXTS
+from dpcore.estimation.registry import names_where
 from dpcore.results.text.phrases import FEW_VALUES, is_law, is_silence, largest, separated
 
 _BOUNDS = ["simultaneous_low", "simultaneous_high"]
@@ -114,18 +113,18 @@ def largest_shares(rows: pd.DataFrame) -> Listed:
         is_selection=True,
         is_simultaneous=True,
         significant=significant,
-        are_options=_are_all(rows, SHARES, TEXTS),
+        are_options=not _are_all(rows, "sums_to_one"),
     )
 
 
 def kind_of(rows: pd.DataFrame) -> str:
     """Return the kind of the intervals `low` and `high`: 'simultaneous' for texts, otherwise ''."""
-    return "simultaneous" if _are_all(rows, TEXTS) else ""
+    return "simultaneous" if _are_all(rows, "is_selected") else ""
 
 
-def _are_all(rows: pd.DataFrame, *estimators: str) -> bool:
-    """Whether all rows are of these estimators."""
-    return "estimator" in rows and bool(rows["estimator"].isin(estimators).all())
+def _are_all(rows: pd.DataFrame, trait: str) -> bool:
+    """Whether all rows are of estimators with a trait."""
+    return "estimator" in rows and bool(rows["estimator"].isin(names_where(trait)).all())
 
 
 def _first_group(rows: pd.DataFrame) -> pd.DataFrame:

@@ -15,10 +15,10 @@ import pandas as pd
 
 from dpcore.estimation import constants
 from dpcore.estimation.consistency import project_simplex
-from dpcore.estimation.frequency.text_estimate import TEXTS
 from dpcore.estimation.functional_estimate import moved, normal_quantile
 from dpcore.estimation.inference.comparison import simultaneous_deviations
 from dpcore.estimation.trend.trend import smooth
+from dpcore.estimation.registry import names_where
 from dpcore.results.checks.check import Check, frame_of, of_group
 from dpcore.results.text.phrases import is_share, records
 
@@ -67,7 +67,7 @@ def _usable(estimates: pd.DataFrame) -> pd.DataFrame:
     groups = [estimates[name] for name in ("run_id", "attribute", "given")]
     is_small = has_error.groupby(groups).transform("sum") <= constants.TREND_NUMBERS
     is_whole = has_error.groupby([*groups, estimates["functional"].map(is_share)]).transform("all")
-    is_trended = is_small & (estimates["estimator"] != TEXTS)
+    is_trended = is_small & ~estimates["estimator"].isin(names_where("is_selected"))
     return estimates[has_error & is_trended & (is_whole | ~estimates["functional"].map(is_share))]
 
 
