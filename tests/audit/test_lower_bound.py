@@ -10,8 +10,8 @@ import pytest
 from scipy.special import bdtr, bdtrc
 
 from dpcore._random import Source, seeded
-from dpcore.audit.attacks.likelihood_ratio import Pair, hard_pairs, log_ratio
 from dpcore.audit.attacks.lower_bound import clopper_pearson, lower_bound, lowest_bits
+from dpcore.audit.mechanisms.base import Pair, hard_pairs, log_ratio
 from dpcore.errors import SchemeError
 from dpcore.mechanisms import (
     DyadicWave,

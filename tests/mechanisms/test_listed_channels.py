@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpcore._random import seeded
-from dpcore.audit.attacks.likelihood_ratio import Pair, hard_pairs, log_ratio
 from dpcore.audit.enumeration.finite_channel import largest_ratio
+from dpcore.audit.mechanisms.base import Pair, hard_pairs, log_ratio
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import DyadicWave, HadamardResponse, Mechanism, RandomizedResponse, SquareWave, UnaryEncoding
 from dpcore.mechanisms.observation_model import FiniteChannel, Listed

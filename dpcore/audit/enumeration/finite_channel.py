@@ -6,19 +6,13 @@ smaller total, so a ratio of weights may be within the promise although the rati
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from dpcore.errors import CalibrationError
-
-
-def turns_of(stated: Mapping[str, Any]) -> Sequence[int]:
-    """Return the turns of each level of a dyadic wave, 0 for a line; powers of two if the scheme does not state them."""
-    return stated.get("harmonics") or [2**level if level else 0 for level in range(len(stated["widths"]))]
 
 
 @dataclass(frozen=True)
