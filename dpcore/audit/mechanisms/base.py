@@ -17,22 +17,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
-from dpcore.audit.enumeration.finite_channel import largest_ratio
+from dpcore.audit.enumeration.finite_channel import Worst, largest_ratio
 from dpcore.audit.enumeration.loss import Loss
 from dpcore.audit.findings import Finding
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import Mechanism
-from dpcore.mechanisms.reports import Reports
-from dpcore.privacy.shuffling.channel import Level, level_of, up
+from dpcore.mechanisms.reports import Reports, starts_of
+from dpcore.privacy.shuffling.channel import Level, level_of
 
 LEVEL_TOTAL = 1 << 16  # sum of the weights of a level distribution
 LEVEL = "the level"
+_LISTED = 1 << 20  # most rows of integers among which the reports of a level are looked for
 
 Class = tuple[str, int, int, int]  # class of reports: its name, size, and the weight of one report under x and under x'
 Ranks = Mapping[str, np.ndarray]  # name of the tested part -> its ranks, (n,), each in [0, 1]
@@ -61,16 +61,20 @@ def loss_of_integers(mechanism: Mechanism) -> Finding | None:
 
 def listed_loss(channel: Sequence[np.ndarray]) -> Finding:
     """Return the loss of a listed channel, (inputs, outputs) weights per level."""
-    worst = [largest_ratio(weights) for weights in channel]
-    level = max(range(len(worst)), key=lambda i: (worst[i].ratio is None, worst[i].ratio or 0))
+    level, at = _worst_level(channel)
     shapes = " + ".join(f"{weights.shape[0]:,} x {weights.shape[1]:,}" for weights in channel)
-    at = worst[level]
     named = f"level {level}, " if len(channel) > 1 else ""
     return Finding(
         loss=Loss(ratio=at.ratio),
         how=f"all {shapes} weights of the channel, each row divided by its total",
         worst=f"{named}output {at.output}, input cells {at.likely} and {at.unlikely}",
     )
+
+
+def _worst_level(channel: Sequence[np.ndarray]) -> tuple[int, Worst]:
+    """Return the level with the largest ratio, and that ratio."""
+    worst = [largest_ratio(weights) for weights in channel]
+    return max(enumerate(worst), key=lambda entry: (entry[1].ratio is None, entry[1].ratio or 0))
 
 
 def loss_by_classes(classes: Sequence[Class], how: str) -> Finding:
@@ -94,11 +98,14 @@ def levels(mechanism: Mechanism) -> tuple[Level, ...]:
     """Return the bounds of a mechanism's public levels; for unregistered mechanisms, from the channel that they list."""
     channel = mechanism.channel()
     if channel is None:
-        certificate = mechanism.certificate()
-        loss = Fraction(certificate.kept)
-        return (Level(ratio=up(loss) if certificate.kind == "ratio" else math.exp(up(loss)) * (1 + 1e-14)),)
-    shares = mechanism.parameters().get("level_law", [LEVEL_TOTAL])
-    return tuple(level_of(weights, share / LEVEL_TOTAL) for weights, share in zip(channel, shares, strict=True))
+        return (Level(ratio=math.exp(enumerated_loss(mechanism).loss.bracket[1]) * (1 + 1e-14)),)
+    shares = _level_weights(mechanism)
+    return tuple(level_of(weights, share / sum(shares)) for weights, share in zip(channel, shares, strict=True))
+
+
+def _level_weights(mechanism: Mechanism) -> Sequence[int]:
+    """Return weights of the levels, equal ones if the scheme states none."""
+    return mechanism.parameters().get("level_law") or [1] * len(mechanism.sizes)
 
 
 @dataclass(frozen=True)
@@ -126,28 +133,46 @@ def hard_pairs(mechanism: Mechanism, held: np.ndarray | None = None) -> tuple[Pa
 
     held: input cells that have values; pairs of waves are chosen among them.  Other mechanisms use all cells.
     """
-    worst = [largest_ratio(weights) for weights in _channel(mechanism)]
-    level = max(range(len(worst)), key=lambda i: (worst[i].ratio is None, worst[i].ratio or 0))
-    return (Pair(worst[level].likely, worst[level].unlikely, level if len(worst) > 1 else None),)
+    level, worst = _worst_level(_channel(mechanism))
+    return (Pair(worst.likely, worst.unlikely, level if len(mechanism.sizes) > 1 else None),)
 
 
 @singledispatch
 def log_ratio(mechanism: Mechanism, reports: Reports, pair: Pair) -> np.ndarray:
     """Return log Pr(report | first) - log Pr(report | second) for each report, shape (n,), natural-log units.
 
-    This default handles reports of one integer with a listed channel, and raises CalibrationError for others.
+    This default needs a listed channel, and raises CalibrationError without one.
     """
     ratios = np.zeros(len(reports))
     for level, weights in enumerate(_channel(mechanism)):
-        at = np.flatnonzero(reports.level == level)
-        first, second = (weights[value] / weights[value].sum() for value in (pair.first, pair.second))
-        ratios[at] = np.log(first[reports.values[at]]) - np.log(second[reports.values[at]])
+        at, sent = _columns(mechanism, reports, level, weights.shape[1])
+        first, second = (weights[value][sent] / weights[value].sum() for value in (pair.first, pair.second))
+        ratios[at] = np.log(first.astype(np.float64)) - np.log(second.astype(np.float64))
     return ratios
+
+
+def _columns(mechanism: Mechanism, reports: Reports, level: int, outputs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the reports of a level, (m,), and their columns in its channel, which lists reports in lexicographic order."""
+    at, (lowest, highest) = np.flatnonzero(reports.level == level), mechanism.ranges(level)
+    shape = tuple((highest - lowest + 1).tolist())
+    count = math.prod(shape)
+    is_report = np.ones(min(count, outputs), dtype=bool)
+    if outputs < count <= _LISTED:
+        rows = np.indices(shape).reshape(len(shape), -1).T + lowest
+        is_report = mechanism.accepts(Reports(np.full(count, level, dtype=np.uint8), rows.ravel()))
+    column = np.cumsum(is_report) - 1
+    if len(column) != count or column[-1] + 1 != outputs:
+        raise CalibrationError(
+            f"{mechanism.name}: its channel does not list the reports of level {level} in order; register it in {__package__}"
+        )
+    first = starts_of(reports.level, mechanism.sizes)[at]
+    sent = reports.values[first[:, None] + np.arange(len(shape))] - lowest
+    return at, column[np.ravel_multi_index(tuple(sent.T), shape)]
 
 
 def _channel(mechanism: Mechanism) -> Sequence[np.ndarray]:
     channel = mechanism.channel()
-    if channel is None or set(mechanism.sizes) != {1}:
+    if channel is None:
         raise CalibrationError(
             f"{mechanism.name}: the audit has no likelihood for this mechanism; register one in {__package__}"
         )
@@ -171,8 +196,8 @@ def ranks(mechanism: Mechanism, values: np.ndarray, reports: Reports, generator:
     """
     ranks_by_part = dict(report_ranks(mechanism, values, reports, generator))
     if len(mechanism.sizes) > 1:
-        weights = mechanism.parameters().get("level_law", np.ones(len(mechanism.sizes)))
-        ranks_by_part[LEVEL] = weighted_ranks(np.array(weights)[None, :], reports.level.astype(np.int64), generator)
+        weights = np.array([_level_weights(mechanism)])
+        ranks_by_part[LEVEL] = weighted_ranks(weights, reports.level.astype(np.int64), generator)
     return ranks_by_part
 
 
@@ -180,13 +205,14 @@ def ranks(mechanism: Mechanism, values: np.ndarray, reports: Reports, generator:
 def report_ranks(mechanism: Mechanism, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
     """Rank reports of a listed channel in the order of its columns."""
     channel = mechanism.channel()
-    if channel is None or set(mechanism.sizes) != {1}:
+    if channel is None:
         words = f"{mechanism.name}: the audit has no order of this mechanism's reports; register one in {__package__}"
         raise CalibrationError(words)
     rank = np.empty(len(reports))
     for level, weights in enumerate(channel):
-        at, rows = np.flatnonzero(reports.level == level), weights / weights.sum(axis=1, keepdims=True)
-        below, sent = np.cumsum(rows, axis=1) - rows, reports.values[at]
+        at, sent = _columns(mechanism, reports, level, weights.shape[1])
+        rows = (weights / weights.sum(axis=1, keepdims=True)).astype(np.float64)
+        below = np.cumsum(rows, axis=1) - rows
         rank[at] = below[values[at], sent] + generator.random(len(at)) * rows[values[at], sent]
     return {"the report": rank}
 
