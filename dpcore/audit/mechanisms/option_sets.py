@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from math import comb
 from typing import Any
 
@@ -12,7 +13,6 @@ from dpcore.audit.mechanisms import base
 from dpcore.audit.mechanisms.base import Class, Pair, Ranks
 from dpcore.mechanisms.categorical.option_sets import OptionSets
 from dpcore.mechanisms.categorical.set_selection import SetSelection
-from dpcore.mechanisms.odds import total_variation
 from dpcore.mechanisms.reports import Reports
 from dpcore.privacy.shuffling.channel import Level, up
 
@@ -41,9 +41,11 @@ def _(mechanism: SetSelection) -> tuple[list[Class], str]:
 @base.levels.register
 def _(mechanism: SetSelection) -> tuple[Level, ...]:
     """Bounds alone; every subset is at least as likely as one without a true item."""
-    least = mechanism.probabilities[1] * comb(mechanism.items, mechanism.size)
-    distance = total_variation(mechanism)
-    return (Level(ratio=up(mechanism.certificate().kept), distance=up(distance), mass=-up(-least)),)
+    (first, *_, last), _ = classes, _ = base.report_classes(mechanism)
+    total = sum(size * weight for _, size, weight, _ in classes)
+    distance = Fraction(sum(size * abs(weight - other) for _, size, weight, other in classes), 2 * total)
+    least = Fraction(sum(size for _, size, *_ in classes) * last[2], total)
+    return (Level(ratio=up(Fraction(first[2], last[2])), distance=up(distance), mass=-up(-least)),)
 
 
 @base.hard_pairs.register
