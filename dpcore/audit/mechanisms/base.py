@@ -170,12 +170,10 @@ def _columns(mechanism: Mechanism, reports: Reports, level: int, outputs: int) -
     return at, column[np.ravel_multi_index(tuple(sent.T), shape)]
 
 
-def _channel(mechanism: Mechanism) -> Sequence[np.ndarray]:
+def _channel(mechanism: Mechanism, lacking: str = "likelihood for this mechanism") -> Sequence[np.ndarray]:
     channel = mechanism.channel()
     if channel is None:
-        raise CalibrationError(
-            f"{mechanism.name}: the audit has no likelihood for this mechanism; register one in {__package__}"
-        )
+        raise CalibrationError(f"{mechanism.name}: the audit has no {lacking}; register one in {__package__}")
     return channel
 
 
@@ -204,12 +202,8 @@ def ranks(mechanism: Mechanism, values: np.ndarray, reports: Reports, generator:
 @singledispatch
 def report_ranks(mechanism: Mechanism, values: np.ndarray, reports: Reports, generator: np.random.Generator) -> Ranks:
     """Rank reports of a listed channel in the order of its columns."""
-    channel = mechanism.channel()
-    if channel is None:
-        words = f"{mechanism.name}: the audit has no order of this mechanism's reports; register one in {__package__}"
-        raise CalibrationError(words)
     rank = np.empty(len(reports))
-    for level, weights in enumerate(channel):
+    for level, weights in enumerate(_channel(mechanism, "order of this mechanism's reports")):
         at, sent = _columns(mechanism, reports, level, weights.shape[1])
         rows = (weights / weights.sum(axis=1, keepdims=True)).astype(np.float64)
         below = np.cumsum(rows, axis=1) - rows
