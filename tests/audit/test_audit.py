@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpcore.audit import Loss, SchemeAudit, audit_mechanism, audit_scheme, check_rows, to_json, to_markdown
-from dpcore.audit.enumeration.finite_channel import largest_ratio
+from dpcore.audit.enumeration.loss import largest_ratio
 from dpcore.audit.mechanisms.base import report_classes
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpcore._random import seeded
-from dpcore.audit.enumeration.finite_channel import largest_ratio
+from dpcore.audit.enumeration.loss import largest_ratio
 from dpcore.audit.mechanisms.base import Pair, hard_pairs, log_ratio
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import (

@@ -27,8 +27,7 @@ from operator import add
 import numpy as np
 
 from dpcore._random import seeded
-from dpcore.audit.enumeration.finite_channel import largest_ratio
-from dpcore.audit.enumeration.loss import Loss
+from dpcore.audit.enumeration.loss import Loss, largest_ratio
 from dpcore.audit.findings import AttributeAudit, Finding, PairAudit, SchemeAudit
 from dpcore.audit.mechanisms.base import enumerated_loss
 from dpcore.errors import CalibrationError

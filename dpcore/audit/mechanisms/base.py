@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.audit.enumeration.finite_channel import Worst, largest_ratio
-from dpcore.audit.enumeration.loss import Loss
+from dpcore.audit.enumeration.loss import Loss, Worst, largest_ratio
 from dpcore.audit.findings import Finding
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import Mechanism
