@@ -1,15 +1,12 @@
 """What an audit needs of each mechanism: open functions with defaults for listed channels, and their common parts.
 
-Register a mechanism in a module of this package only if `Mechanism.channel()` cannot list its channel.
+The log-likelihood ratio is optimal for an attacker who knows everything but the value.  If a faulty client draws from another
+distribution, the bound is still valid.
 
-The log-likelihood ratio is optimal for an attacker who knows everything but the value.  A faulty client may draw from another
-distribution; the statistic is then not optimal, but the bound is still valid.
-
-The randomized rank of a report among all reports that its client could send is uniform for a correct client.  All possible
-reports are put in an order that begins at the true value.  The probability of the reports before the observed one, plus a
-uniform fraction of its own probability, is uniform on [0, 1) for every value, if the client draws as the scheme states
-[Rosenblatt1952].  A mechanism contributes only its integers, `parameters()`, and its coefficient tables, whose digest is in the
-scheme.
+The randomized rank of a report among all reports of its client is uniform for a correct client.  The reports are put in an
+order that begins at the true value.  The probability of the reports before the observed one, plus a uniform fraction of its own
+probability, is uniform on [0, 1) for every value [Rosenblatt1952].  A mechanism contributes only its integers, `parameters()`,
+and its coefficient tables, whose digest is in the scheme.
 """
 
 from __future__ import annotations
@@ -114,16 +111,6 @@ class Pair:
     first: Any
     second: Any
     level: int | None = None
-
-    @property
-    def turned(self) -> Pair:
-        """The pair in reverse order."""
-        return Pair(self.second, self.first, self.level)
-
-    @property
-    def words(self) -> str:
-        """Description, such as "cells 3 and 17, level 2"."""
-        return f"cells {self.first} and {self.second}" + ("" if self.level is None else f", level {self.level}")
 
 
 @singledispatch
