@@ -168,7 +168,5 @@ def test_too_few_trials_are_refused() -> None:
         lower_bound(ANSWERS, seeded(1), trials=999)
 
 
-def test_pairs_are_shown_in_words() -> None:
-    assert Pair(3, 17).words == "cells 3 and 17"
-    assert Pair(3, 17, 2).turned.words == "cells 17 and 3, level 2"
+def test_a_report_of_neither_value_has_no_log_ratio() -> None:
     assert log_ratio(ANSWERS, Reports(np.zeros(1, np.uint8), np.array([2])), Pair(0, 4)).tolist() == [0.0]
