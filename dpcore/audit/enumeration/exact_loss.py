@@ -27,8 +27,8 @@ from operator import add
 import numpy as np
 
 from dpcore._random import seeded
-from dpcore.audit.enumeration.loss import Loss, largest_ratio
-from dpcore.audit.findings import AttributeAudit, Finding, PairAudit, SchemeAudit
+from dpcore.audit.enumeration.loss import Finding, Loss, largest_ratio
+from dpcore.audit.findings import AttributeAudit, PairAudit, SchemeAudit
 from dpcore.audit.mechanisms.base import enumerated_loss
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import Mechanism

@@ -74,6 +74,21 @@ class Loss:
         return _is_at_most_exp(self.ratio / other.ratio, other.rational - self.rational)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """The result of enumeration: the exact loss, how all cases were covered, and a case that attains the loss.
+
+    sensitivity: for additive noise the largest l1 distance of two rows of each table, lattice units.
+    doubts: other reasons not to sign, each a sentence.
+    """
+
+    loss: Loss
+    how: str
+    worst: str
+    sensitivity: tuple[int, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Worst:
     """The largest likelihood ratio, None if infinite, and the inputs and output that attain it."""

@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.audit.enumeration.loss import Loss, Worst, largest_ratio
-from dpcore.audit.findings import Finding
+from dpcore.audit.enumeration.loss import Finding, Loss, Worst, largest_ratio
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.reports import Reports, starts_of

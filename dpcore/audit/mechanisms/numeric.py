@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.audit.enumeration.additive_noise import approximate_epsilon, largest_loss, largest_square
-from dpcore.audit.enumeration.loss import Loss
-from dpcore.audit.findings import Finding
+from dpcore.audit.enumeration.loss import Finding, Loss
 from dpcore.audit.mechanisms import base
 from dpcore.audit.mechanisms.base import Pair, Ranks
 from dpcore.mechanisms import CrossedWave, DyadicWave, SquareWave
