@@ -41,11 +41,12 @@ def _(mechanism: SetSelection) -> tuple[list[Class], str]:
 @base.levels.register
 def _(mechanism: SetSelection) -> tuple[Level, ...]:
     """Bounds alone; every subset is at least as likely as one without a true item."""
-    (first, *_, last), _ = classes, _ = base.report_classes(mechanism)
+    classes, _ = base.report_classes(mechanism)
+    inside, outside = classes[0][2], classes[-1][2]
     total = sum(size * weight for _, size, weight, _ in classes)
     distance = Fraction(sum(size * abs(weight - other) for _, size, weight, other in classes), 2 * total)
-    least = Fraction(sum(size for _, size, *_ in classes) * last[2], total)
-    return (Level(ratio=up(Fraction(first[2], last[2])), distance=up(distance), mass=-up(-least)),)
+    least = Fraction(sum(size for _, size, *_ in classes) * outside, total)
+    return (Level(ratio=up(Fraction(inside, outside)), distance=up(distance), mass=-up(-least)),)
 
 
 @base.hard_pairs.register
