@@ -64,13 +64,7 @@ def _(mechanism: RandomizedResponse, values: np.ndarray, reports: Reports, gener
 
 @base.report_classes.register
 def _(mechanism: BitCounts) -> tuple[list[Class], str]:
-    total, true, other = mechanism.total, mechanism.weight_true, mechanism.weight_other
-    weight = {
-        (1, 1): true,
-        (0, 1): total - true,
-        (1, 0): other,
-        (0, 0): total - other,
-    }  # (bit, is its category true)
+    weight = _bit_weights(mechanism)
     classes = [
         (f"bits x = {x}, x' = {y}", 1, weight[x, 1] * weight[y, 0], weight[x, 0] * weight[y, 1])
         for x in (0, 1)
@@ -84,12 +78,10 @@ def _(mechanism: BitCounts) -> tuple[list[Class], str]:
 
 @base.levels.register
 def _(mechanism: BitCounts) -> tuple[Level, ...]:
-    values, total = min(mechanism.categories, 3), mechanism.total
-    true, other = mechanism.weight_true, mechanism.weight_other
-    weight = {(1, 1): true, (0, 1): total - true, (1, 0): other, (0, 0): total - other}
+    values, weight = min(mechanism.categories, 3), _bit_weights(mechanism)
     patterns = list(product((0, 1), repeat=values))
     rows = [[prod(weight[bit, int(y == x)] for y, bit in enumerate(bits)) for bits in patterns] for x in range(values)]
-    mass = Fraction(total - true, total - other)  # likelihood ratio of some category's zero bit
+    mass = Fraction(weight[0, 1], weight[0, 0])  # likelihood ratio of some category's zero bit
     return (level_of(np.array(rows, dtype=object), mass=mass),)
 
 
@@ -97,8 +89,14 @@ def _(mechanism: BitCounts) -> tuple[Level, ...]:
 def _(mechanism: BitCounts, reports: Reports, pair: Pair) -> np.ndarray:
     rows = base.report_rows(mechanism, reports)
     bits = [rows[:, value // 32] >> (value % 32) & 1 for value in (pair.first, pair.second)]
-    true, other, total = mechanism.weight_true, mechanism.weight_other, mechanism.total
-    return np.log(true * (total - other) / ((total - true) * other)) * (bits[0] - bits[1])
+    weight = _bit_weights(mechanism)
+    return np.log(weight[1, 1] * weight[0, 0] / (weight[0, 1] * weight[1, 0])) * (bits[0] - bits[1])
+
+
+def _bit_weights(mechanism: BitCounts) -> dict[tuple[int, int], int]:
+    """Return the weight of each (bit, whether its category is the true one)."""
+    total, true, other = mechanism.total, mechanism.weight_true, mechanism.weight_other
+    return {(1, 1): true, (0, 1): total - true, (1, 0): other, (0, 0): total - other}
 
 
 @base.report_ranks.register
