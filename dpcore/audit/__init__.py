@@ -10,6 +10,7 @@ Modules:
     enumeration/: exact privacy loss by enumeration of the integers that clients draw with
     findings: result types of an audit
     full_audit: both halves of an audit, enumeration and attacks
+    mechanisms/: what the audit knows of each mechanism
     publication: central epsilon by shuffling of a round, and its conditions
 """
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dpcore.audit.enumeration.loss import Loss
+from dpcore.audit.enumeration.loss import Finding, Loss
 from dpcore.privacy.budget import Budget
 
 if TYPE_CHECKING:  # the attacks simulate, which an exact audit does not need
@@ -14,21 +14,6 @@ if TYPE_CHECKING:  # the attacks simulate, which an exact audit does not need
     from dpcore.audit.attacks.lower_bound import LowerBound
     from dpcore.audit.attacks.report_distribution import Faithfulness
     from dpcore.audit.publication import CentralGuarantee
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """The result of enumeration: the exact loss, how all cases were covered, and a case that attains the loss.
-
-    sensitivity: for additive noise the largest l1 distance of two rows of each table, lattice units.
-    doubts: other reasons not to sign, each a sentence.
-    """
-
-    loss: Loss
-    how: str
-    worst: str
-    sensitivity: tuple[int, ...] = ()
-    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -288,7 +288,8 @@ class Mechanism(ABC):
     def channel(self) -> tuple[np.ndarray, ...] | None:
         """Return the integer weights of a finite channel, one (inputs, outputs) matrix per level; None if it is too large.
 
-        For the audit, which enumerates them; aggregation and estimation do not use it.
+        Outputs are the reports of the level in lexicographic order.  For the audit, which enumerates them; aggregation and
+        estimation do not use it.
         """
         return None
 

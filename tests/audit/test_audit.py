@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from dpcore.audit import Loss, SchemeAudit, audit_mechanism, audit_scheme, check_rows, to_json, to_markdown
-from dpcore.audit.enumeration import exact_loss
-from dpcore.audit.enumeration.finite_channel import largest_ratio
+from dpcore.audit.enumeration.loss import largest_ratio
+from dpcore.audit.mechanisms.base import report_classes
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms import (
     DyadicWave,
@@ -201,7 +201,7 @@ def test_tables_that_are_not_those_of_the_scheme_are_found() -> None:
 
 def test_a_mechanism_nobody_can_enumerate_is_refused() -> None:
     with pytest.raises(CalibrationError, match="randomized_response"):
-        exact_loss._classes.dispatch(Mechanism)(RandomizedResponse(Budget.parse("1"), 2, 2, 1))
+        report_classes.dispatch(Mechanism)(RandomizedResponse(Budget.parse("1"), 2, 2, 1))
 
 
 @pytest.mark.parametrize("name", [pytest.param("consumer_expenditure", marks=pytest.mark.slow), "health_insurance"])

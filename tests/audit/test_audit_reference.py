@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.audit.enumeration.additive_noise import largest_loss
-from dpcore.audit.enumeration.finite_channel import largest_ratio
+from dpcore.audit.enumeration.loss import largest_ratio
 from dpcore.errors import CalibrationError
 from dpcore.mechanisms.bases.spline_wavelet import SplineWavelet
 from dpcore.mechanisms.calibration.sensitivity import joint_loss

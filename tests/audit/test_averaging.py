@@ -10,7 +10,7 @@ import pytest
 
 from dpcore._random import Source, seeded
 from dpcore.audit.attacks.averaging import Averaging, averaging, forgetting, memoizing
-from dpcore.audit.attacks.likelihood_ratio import hard_pairs
+from dpcore.audit.mechanisms.base import hard_pairs
 from dpcore.client import Client
 from dpcore.errors import SchemeError
 from dpcore.protocol.report import Report

@@ -11,8 +11,9 @@ import pytest
 
 import dpcore as dp
 from dpcore.audit import audit_mechanism, audit_scheme, to_json, to_markdown
-from dpcore.audit.enumeration import attribute_pairs
+from dpcore.audit.enumeration.exact_loss import audit_pair
 from dpcore.audit.enumeration.loss import Loss
+from dpcore.audit.findings import PairAudit
 from dpcore.mechanisms import (
     DyadicWave,
     HadamardResponse,
@@ -36,8 +37,8 @@ SMALL = {
 }
 
 
-def _both(one: Mechanism, other: Mechanism) -> attribute_pairs.PairAudit:
-    return attribute_pairs.audit_pair(("a", "b"), (one, other), (_kept(one), _kept(other)))
+def _both(one: Mechanism, other: Mechanism) -> PairAudit:
+    return audit_pair(("a", "b"), (one, other), (_kept(one), _kept(other)))
 
 
 @cache
@@ -131,7 +132,7 @@ def test_two_reports_that_lose_more_than_one_by_one_break_the_scheme() -> None:
     assert not broken.proven
     assert not broken.holds
     assert "s: a and b together: ln(534435/65536), MORE than the sum of both losses" in broken.broken[0]
-    shared = attribute_pairs.audit_pair(
+    shared = audit_pair(
         ("a", "b"), (SMALL["response"], SMALL["bits"]), (Loss(ratio=Fraction(2)), Loss(ratio=Fraction(2)))
     )
     assert not shared.holds

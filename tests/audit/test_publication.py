@@ -9,7 +9,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dpcore.audit.publication import _with_noise, central_guarantee, levels, planned
+from dpcore.audit.mechanisms.base import levels
+from dpcore.audit.mechanisms.numeric import _with_noise
+from dpcore.audit.publication import central_guarantee, planned
 from dpcore.mechanisms import (
     CrossedWave,
     DyadicWave,

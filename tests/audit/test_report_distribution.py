@@ -17,7 +17,7 @@ from dpcore import cli
 from dpcore._random import seeded
 from dpcore.audit import audit_scheme, measure
 from dpcore.audit.attacks.report_distribution import faithfulness
-from dpcore.audit.attacks.report_ranks import ranks
+from dpcore.audit.mechanisms.base import ranks
 from dpcore.mechanisms import registry
 from dpcore.mechanisms.numeric.wavelet_laplace import WaveletLaplace
 from dpcore.protocol.scheme import Scheme

@@ -6,10 +6,20 @@ import numpy as np
 import pytest
 
 from dpcore._random import seeded
-from dpcore.audit.attacks.likelihood_ratio import Pair, hard_pairs, log_ratio
-from dpcore.audit.enumeration.finite_channel import largest_ratio
+from dpcore.audit.enumeration.loss import largest_ratio
+from dpcore.audit.mechanisms.base import Pair, hard_pairs, log_ratio
 from dpcore.errors import CalibrationError
-from dpcore.mechanisms import DyadicWave, HadamardResponse, Mechanism, RandomizedResponse, SquareWave, UnaryEncoding
+from dpcore.mechanisms import (
+    DyadicWave,
+    HadamardResponse,
+    LocalHashing,
+    Mechanism,
+    RandomizedResponse,
+    SquareWave,
+    SubsetSelection,
+    UnaryEncoding,
+)
+from dpcore.mechanisms.categorical.set_selection import SetSelection
 from dpcore.mechanisms.observation_model import FiniteChannel, Listed
 from dpcore.privacy.budget import Budget
 from dpcore.results.checks.poisoning import _contrasted, null_contrasts
@@ -49,6 +59,20 @@ def test_the_audits_own_formulas_are_those_of_the_list(subtests: pytest.Subtests
             (pair,) = hard_pairs.dispatch(Mechanism)(mechanism)
             weights = mechanism.channel()[pair.level or 0]
             assert np.max(weights[pair.first] / weights[pair.second]) == largest_ratio(weights).ratio
+
+
+def test_defaults_read_reports_of_several_integers_and_weights_beyond_64_bits(subtests: pytest.Subtests) -> None:
+    for mechanism in (
+        SubsetSelection.design(ONE, categories=6, size=2),
+        LocalHashing.design(ONE, categories=3),
+        UnaryEncoding.design(ONE, categories=5),
+        SetSelection.design(ONE, categories=4, at_most=2, size=2),
+    ):
+        with subtests.test(mechanism=mechanism):
+            reports = mechanism.privatize(np.arange(200) % mechanism.inputs, seeded(1))
+            for pair in (Pair(0, mechanism.inputs - 1), Pair(2, 1)):
+                by_default = log_ratio.dispatch(Mechanism)(mechanism, reports, pair)
+                assert np.allclose(by_default, log_ratio(mechanism, reports, pair))
 
 
 def test_a_channel_of_as_many_reports_as_inputs_leaves_no_contrast_to_tell_lies_by() -> None:

@@ -11,8 +11,8 @@ import pytest
 import dpcore as dp
 from dpcore._random import Source
 from dpcore.audit import audit_mechanism
-from dpcore.audit.attacks.likelihood_ratio import hard_pairs, log_ratio
 from dpcore.audit.attacks.lower_bound import lower_bound
+from dpcore.audit.mechanisms.base import hard_pairs, log_ratio
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.mechanisms import Mechanism, Reports
 from dpcore.mechanisms.categorical import frequency_oracle, hadamard_response

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpcore._random import Source
-from dpcore.audit.attacks.likelihood_ratio import Pair, hard_pairs, log_ratio
+from dpcore.audit.mechanisms.base import Pair, hard_pairs, log_ratio
 from dpcore.client import Client
 from dpcore.errors import check_within
 from dpcore.mechanisms.reports import Reports

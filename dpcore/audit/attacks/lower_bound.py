@@ -26,7 +26,7 @@ import numpy as np
 import scipy
 
 from dpcore._random import Source
-from dpcore.audit.attacks.likelihood_ratio import Pair, hard_pairs, log_ratio
+from dpcore.audit.mechanisms.base import Pair, hard_pairs, log_ratio
 from dpcore.errors import check_within
 from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.reports import Reports, starts_of

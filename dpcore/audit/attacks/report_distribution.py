@@ -2,7 +2,7 @@
 
 A lower bound of epsilon detects faults that help to distinguish values, but not a noise scale that is 2 % too small, or noise
 that two attributes share.  These tests run the clients' code on chosen values, and count the ranks of its reports
-(`report_ranks`) in cells of equal probability: alone, by level, by value, jointly with the next respondent's, with those of
+(`audit.mechanisms`) in cells of equal probability: alone, by level, by value, jointly with the next respondent's, with those of
 every other attribute and label, and, for clients with memoization, with the same respondent's rank for another value.
 Chi-squared tests compare the counts with the expected ones, and ranks at any lag must be uncorrelated.  A label must equal the
 record's.  A test that fails is repeated on fresh reports and must fail again.  A correct client is rejected less than once in
@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 
 from dpcore._random import Source, seeded
-from dpcore.audit.attacks.report_ranks import LEVEL, Ranks, ranks
+from dpcore.audit.mechanisms.base import LEVEL, Ranks, ranks
 from dpcore.client import Client
 from dpcore.mechanisms import Mechanism, Reports
 from dpcore.pipeline import privatize
@@ -76,7 +76,7 @@ def faithfulness(scheme: Scheme, random: Source, *, trials: int) -> Faithfulness
     random: the source of the clients' randomness. trials: approximate number of reports of each attribute, for each of two
     paths.
 
-    Raises CalibrationError for a mechanism whose reports have no order in `report_ranks`.
+    Raises CalibrationError for a mechanism whose reports have no order in `audit.mechanisms`.
     """
     strays, tests, respondents = [], 0, 0
     for words, path, people in _paths(scheme, trials):

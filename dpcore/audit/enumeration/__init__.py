@@ -2,8 +2,6 @@
 
 Modules:
     additive_noise: largest loss of additive noise over all pairs of input cells, and epsilon of Gaussian noise at a delta
-    attribute_pairs: loss of the two reports of a pair of attributes together
-    exact_loss: exact loss of every attribute of a scheme
-    finite_channel: largest likelihood ratio of a finite channel
-    loss: privacy losses as exact numbers
+    exact_loss: exact loss of every attribute of a scheme, and of every pair
+    loss: privacy losses as exact numbers, and the largest likelihood ratio of a listed channel
 """
