@@ -45,7 +45,7 @@ export function described(attribute, { level, values }) {
 
 // ---- Questions
 
-export const isInstant = ({ unit }) => unit === INSTANTS;
+const isInstant = ({ unit }) => unit === INSTANTS;
 const shown = (attribute, x) => (isDate(attribute) ? dateIn(x, attribute.unit) : number(x, 6));
 const MOST_RADIOS = 8;
 
@@ -69,10 +69,10 @@ function textsFor({ alphabet, maxBytes, normalize }) {
 const limit = ({ atMost, categories }) => (atMost < categories.length ? `at most ${atMost}` : "");
 const mayStayEmpty = ({ missing }) => (missing === "category" ? "Leave it empty if you would rather not say. " : "");
 
-const outsideOf = (attribute) => {
+function outsideOf(attribute) {
   const range = `${shown(attribute, attribute.lower)} to ${shown(attribute, attribute.upper)}`;
   return attribute.outside === "clip" ? `Anything outside ${range} counts as the nearer end. ` : `A ${noun(attribute)} from ${range}. `;
-};
+}
 
 const example = (attribute) => (isDate(attribute) ? dateIn((attribute.lower + attribute.upper) / 2, attribute.unit)
   : number(attribute.bins?.[0] ?? Number(((attribute.lower + attribute.upper) / 5).toPrecision(2)), 6));
@@ -98,11 +98,10 @@ const NUMBER = {
 };
 
 /**
- * What the page shows of each kind of attribute, by the kind's name: control(attribute), the form control, and the properties of
- * an input; the hint below the question; the answer that is wanted, as a request; the answer of a record in the values of the form;
- * and the respondent's own answer in words.  An answer that isChecked is checked while it is given.
+ * The form of each kind of attribute: its control; the properties of its input; the hint below it; the answer wanted, as a request;
+ * the answer of a record in values of the form; and that in the respondent's words.  Some are checked while they are given.
  */
-export const FORMS = {
+const FORMS = {
   numeric: NUMBER,
   lattice: {
     ...NUMBER,
@@ -134,8 +133,9 @@ export const FORMS = {
     hint: (attribute) => `Write ${textsFor(attribute)}. ${attribute.outside === "other" ? "Any other text counts as “other”. " : ""}${mayStayEmpty(attribute)}`,
     wanted: (attribute) => `Please write ${textsFor(attribute)}.`,
     answer: only,
-    inOwnWords: (attribute, answer) => answer,
+    inOwnWords: categoryOf,
   },
 };
 
+/** The form of an attribute. */
 export const formOf = ({ kind }) => FORMS[kind.name];

@@ -49,13 +49,3 @@ export const isPrintable = (text) => PRINTABLE.test(text);
 export function printable(key, text) {
   if (!isPrintable(text)) throw new SchemeError(`${key} must be printable text of at most 200 characters`);
 }
-
-/** A list of what is said of two columns; throws SchemeError unless there are two, of columns two names. */
-export function checkTwo(key, list) {
-  const ofNames = key === "of";
-  if (list.length !== 2 || (ofNames && list[0] === list[1])) {
-    throw new SchemeError(`${key} must list ${ofNames ? "two different columns" : "one entry for each column"}`);
-  }
-  if (ofNames) list.forEach((column) => printable(key, column));
-  return list;
-}

@@ -3,7 +3,7 @@
 import { checkTitle, entriesOf, printable } from "./entries.mjs";
 import { SchemeError } from "./errors.mjs";
 import { TABLES } from "./keys.mjs";
-import { CATEGORICAL } from "./kinds/categorical.mjs";
+import { CATEGORICAL } from "./kinds/basic.mjs";
 
 const MOST_CELLS = 4096; // combinations of all labels' categories
 const WEIGHTED = "weighted"; // the name of weighted estimates

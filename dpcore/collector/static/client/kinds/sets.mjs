@@ -4,8 +4,7 @@ import { printable } from "../entries.mjs";
 import { InvalidRecord, SchemeError } from "../errors.mjs";
 import { checkClient } from "../mechanisms/checks.mjs";
 import { MOST_CHOSEN, checkOptions, setNumber } from "../mechanisms/set_selection.mjs";
-import { isAbsent, isNothing, saysNothing, valueIn } from "../records.mjs";
-import { CATEGORICAL, categoriesIn, otherOf, placeOf } from "./categorical.mjs";
+import { CATEGORICAL, categoriesIn, isAbsent, isNothing, otherOf, placeOf, saysNothing, valueIn } from "./basic.mjs";
 
 const FALSE = ["0", "f", "F", "False", "FALSE", "n", "N", "no", "No", "NO"]; // how files write that an option is not chosen
 const TRUE = ["1", "t", "T", "True", "TRUE", "y", "Y", "yes", "Yes", "YES"];

@@ -4,7 +4,7 @@ import { utf8 } from "../bytes.mjs";
 import { isPrintable } from "../entries.mjs";
 import { InvalidRecord, SchemeError } from "../errors.mjs";
 import { checkClient } from "../mechanisms/checks.mjs";
-import { isAbsent, valueIn } from "../records.mjs";
+import { isAbsent, valueIn } from "./basic.mjs";
 
 const MOST_LABEL_CELLS = 31; // combinations of labels for which texts are counted
 const FORBIDDEN = /[\p{Cc}\p{Surrogate}\u200e\u200f\u2028-\u202e\u2066-\u2069]/u; // of terminals, lines and directions

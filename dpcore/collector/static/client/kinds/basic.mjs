@@ -1,16 +1,19 @@
-/** Numbers: of an interval, of a list of values, in ranges, or two of the plane. */
+/** Numbers and categories, alone or two together; and what records write where there is no value. */
 
-import { checkTwo, printable } from "../entries.mjs";
+import { checkTitle, printable } from "../entries.mjs";
 import { InvalidRecord, SchemeError } from "../errors.mjs";
 import { TABLES } from "../keys.mjs";
 import { dayIn, isDate, numberIn, rational, toDouble } from "../numbers.mjs";
-import { cellOfSides, isAbsent, valueIn } from "../records.mjs";
-import { MISSING, checkCategories } from "./categorical.mjs";
 
 const LARGEST_BOUND = 10n ** 30n;
 const FINEST_WIDTH = 2 ** -32; // of the bounds, relative to them
 const MOST_POINTS = 1024;
 const SILENT = TABLES.lattice.mechanism.choices.filter((name) => TABLES.numeric.mechanism.choices.includes(name)); // of densities
+const MISSING = "missing"; // the category of who gives no answer
+const OTHER = "other"; // and of answers that are not listed
+const MOST_TOGETHER = 10_000; // pairs of categories
+const AND = " & "; // between the categories of two columns that are asked together
+const NO_VALUE = ["", "na", "n/a", "nan", "null", "none"]; // how files write that there is no value, in lower case
 
 export const NUMERIC = {
   name: "numeric",
@@ -32,6 +35,14 @@ export const LATTICE = {
   cellOf: cellBy((attribute, x) => spread(attribute, pointOf(attribute, withinBounds(attribute, x)))),
 };
 
+export const CATEGORICAL = {
+  name: "categorical",
+  type: "categorical",
+  domain: categoriesIn,
+  check: checkCategories,
+  cellOf: (attribute, record) => cellOfCategory(attribute, valueIn(attribute, record)),
+};
+
 export const BINNED = {
   name: "binned",
   type: "categorical",
@@ -39,6 +50,16 @@ export const BINNED = {
   domain: binsOf,
   check: checkCategories,
   cellOf: cellBy((attribute, x) => attribute.bins.filter((edge) => edge <= x).length),
+};
+
+export const CROSSED = {
+  name: "crossed",
+  type: "categorical",
+  marks: ["of"],
+  domain: togetherIn,
+  check: checkCategories,
+  inputsOfSide: ({ categories }) => categories.length,
+  cellOf: cellOfSides,
 };
 
 export const PLANE = {
@@ -146,6 +167,70 @@ function binsOf(entries) {
   return { bins, outside: "clip", unit: entries.get("unit"), missing, codes: codesOfSilence(entries), categories: [...names, ...silent(missing)] };
 }
 
+/** An exact number as a double; throws SchemeError where it is too large. */
+function doubleOf(key, [top, bottom]) {
+  if (top > LARGEST_BOUND * bottom || -top > LARGEST_BOUND * bottom) throw new SchemeError(`${key} must lie between -1e30 and 1e30`);
+  return toDouble(top, bottom);
+}
+
+export function categoriesIn(entries) {
+  const [outside, missing, listed, values] = ["outside", "missing", "categories", "values"].map((key) => entries.get(key));
+  listed.forEach((label) => printable("categories", label));
+  const categories = missing === "category" && !listed.includes(MISSING) ? [...listed, MISSING] : listed;
+  if (new Set(categories).size < categories.length || categories.includes("")) {
+    throw new SchemeError("categories must differ and not be empty");
+  }
+  const codes = entries.get("codes") ?? new Map();
+  if (!(codes instanceof Map)) throw new SchemeError("codes must map a file's codes to categories");
+  for (const [code, label] of codes) {
+    if (!categories.includes(label)) throw new SchemeError(`codes.${code} must be one of the categories; got ${label}`);
+  }
+  if (values !== undefined && values.length !== categories.length) {
+    throw new SchemeError(`values must list one number for each of the ${categories.length} categories, got ${values.length}`);
+  }
+  if (values === undefined && entries.get("functionals")?.length) throw new SchemeError("functionals of categories need values");
+  if (outside === OTHER && !categories.includes(OTHER)) {
+    throw new SchemeError(`outside = "${OTHER}" needs a category named "${OTHER}"`);
+  }
+  const texts = new Map(categories.map((label, position) => [label, position]));
+  for (const [code, label] of [...codes].sort()) texts.set(code, categories.indexOf(label));
+  const numbers = new Map();
+  for (const [spelling, position] of texts) {
+    if (/^-?\d{1,40}$/.test(spelling) && !numbers.has(BigInt(spelling))) numbers.set(BigInt(spelling), position);
+  }
+  const titles = titlesIn(entries.get("titles") ?? new Map(), categories);
+  return { unit: "", outside, missing, categories, titles, texts, numbers };
+}
+
+/** The titles of categories, a Map from each that has one. */
+function titlesIn(titles, categories) {
+  if (!(titles instanceof Map)) throw new SchemeError("titles must map categories to titles");
+  for (const [category, title] of titles) {
+    if (!categories.includes(category)) throw new SchemeError(`titles.${category} is not the title of a category`);
+    checkTitle(`titles.${category}`, title);
+  }
+  const shown = categories.map((category) => titles.get(category) ?? category);
+  if ([...titles.values()].some((title) => shown.indexOf(title) < shown.lastIndexOf(title))) {
+    throw new SchemeError("titles must differ from each other and from other categories");
+  }
+  return titles;
+}
+
+/** Two columns that are asked together, and the pairs of their categories. */
+function togetherIn(entries) {
+  const [of, lists, missing, outside] = ["of", "categories", "missing", "outside"].map((key) => entries.get(key));
+  checkTwo("of", of);
+  checkTwo("categories", lists);
+  if (lists.flat().some((label) => label.includes(AND))) throw new SchemeError(`categories may not contain ${JSON.stringify(AND)}`);
+  if (lists[0].length * lists[1].length > MOST_TOGETHER) throw new SchemeError(`categories of a joint attribute must make at most ${MOST_TOGETHER} pairs`);
+  const sides = lists.map((categories, i) => {
+    const own = categoriesIn(new Map(Object.entries({ categories, missing, outside })));
+    return { kind: CATEGORICAL, column: of[i], ...own };
+  });
+  const categories = lists[0].flatMap((one) => lists[1].map((other) => `${one}${AND}${other}`));
+  return { outside, unit: "", missing, sides, columns: of, categories };
+}
+
 /** Two columns of numbers that are asked together. */
 function planeIn(entries) {
   const [of, missing, outside] = ["of", "missing", "outside"].map((key) => entries.get(key));
@@ -156,10 +241,14 @@ function planeIn(entries) {
   return { outside, unit: "", missing, sides, columns: of, categories: [] };
 }
 
-/** An exact number as a double; throws SchemeError where it is too large. */
-function doubleOf(key, [top, bottom]) {
-  if (top > LARGEST_BOUND * bottom || -top > LARGEST_BOUND * bottom) throw new SchemeError(`${key} must lie between -1e30 and 1e30`);
-  return toDouble(top, bottom);
+/** A list of what is said of two columns; throws SchemeError unless there are two, of columns two names. */
+function checkTwo(key, list) {
+  const ofNames = key === "of";
+  if (list.length !== 2 || (ofNames && list[0] === list[1])) {
+    throw new SchemeError(`${key} must list ${ofNames ? "two different columns" : "one entry for each column"}`);
+  }
+  if (ofNames) list.forEach((column) => printable(key, column));
+  return list;
 }
 
 /** Throws SchemeError unless a density of which silence is an answer leaves an input cell empty before it. */
@@ -175,6 +264,14 @@ function checkRoom(domain, mechanismName, inputs) {
   const least = count > places ? Math.ceil((4 * places) / 3) + 1 : places;
   if (inputs !== count && inputs < least) throw new SchemeError(`${mechanismName} has ${inputs} input cells here, and ${count} answers need ${least}`);
   checkCategories(domain, mechanismName, inputs);
+}
+
+/** Throws SchemeError unless a mechanism of categories has as many as the domain. */
+function checkCategories({ categories }, mechanismName, inputs) {
+  const count = categories.length;
+  if (inputs !== count && TABLES.categorical.mechanism.choices.includes(mechanismName)) {
+    throw new SchemeError(`client.categories must be ${count}, the number of categories, got ${inputs}`);
+  }
 }
 
 /** The input cell of the number that a record holds, which a function finds. */
@@ -220,3 +317,61 @@ function isSilent({ codes }, value, x) {
 
 /** The number that a text spells; of dates the text is a date, and no number. */
 const numberOf = (attribute, text) => (isDate(attribute) ? undefined : numberIn(text));
+
+function cellOfCategory(attribute, value) {
+  const known = placeOf(attribute, value);
+  if (known !== undefined) return known;
+  if (isNothing(value)) {
+    if (attribute.missing === "none") return 0; // of a column that says whether an option is chosen
+    if (attribute.missing === "category") return attribute.categories.indexOf(MISSING);
+    throw new InvalidRecord(attribute.name, "expected an answer");
+  }
+  return otherOf(attribute);
+}
+
+/** The place of the category that a value spells, undefined where it spells none; throws InvalidRecord for lists and objects. */
+export function placeOf(attribute, value) {
+  if (typeof value === "boolean") value = String(value);
+  const whole = Number.isSafeInteger(value) ? BigInt(value) : value; // beyond, no double says which number was meant
+  const known = typeof whole === "bigint" ? attribute.numbers.get(whole) : attribute.texts.get(whole) ?? respelled(attribute, whole);
+  if (known !== undefined) return known;
+  if (value !== null && typeof value === "object") throw new InvalidRecord(attribute.name, "expected a text or a number");
+  return undefined;
+}
+
+/** The place of the category for answers that are not listed; throws InvalidRecord where there is none. */
+export function otherOf({ name, outside, categories }) {
+  if (outside === OTHER) return categories.indexOf(OTHER);
+  throw new InvalidRecord(name, "expected one of the categories");
+}
+
+/** The category of a text that is no accepted spelling as it stands: with blanks around it, as 1.0, or decomposed. */
+function respelled({ texts }, value) {
+  if (typeof value !== "string" || value === "") return undefined;
+  const text = plain(value).replace(/^(-?[0-9]{1,40})\.0+$/, "$1");
+  const found = new Set([...texts].filter(([known]) => plain(known) === text).map(([, place]) => place));
+  return found.size === 1 ? [...found][0] : undefined;
+}
+
+/** The input cell of both columns of a joint attribute. */
+function cellOfSides({ sides }, record) {
+  const [one, other] = sides.map((side) => side.kind.cellOf(side, record));
+  return one * sides[1].mechanism.inputs + other;
+}
+
+/** The value of an attribute's column, which a record may also call by the attribute's name. */
+export function valueIn(attribute, record) {
+  const key = [attribute.column, attribute.name].find((name) => Object.hasOwn(record, name));
+  if (key === undefined) throw new InvalidRecord(attribute.name, "is missing from the record");
+  return record[key];
+}
+
+export function isAbsent(value) {
+  return value === null || value === undefined || value === "" || Number.isNaN(value);
+}
+
+export const isNothing = (value) => isAbsent(value) || (typeof value === "string" && saysNothing(value));
+export const saysNothing = (text) => NO_VALUE.includes(plain(text).toLowerCase());
+
+/** A text in Unicode's composed form (NFC) without blanks around it. */
+const plain = (text) => text.normalize("NFC").trim();
