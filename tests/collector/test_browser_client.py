@@ -261,7 +261,7 @@ import { readFileSync } from "node:fs";
 const part = (name) => import(`${process.cwd()}/client/${name}.mjs`);
 const { largestDistance } = await part("mechanisms/sensitivity");
 const [{ below, given }, { drawFrom }, promise, { tokenOf }, { Client }, { cellOf }, { openBundle }] =
-  await Promise.all(["random", "mechanisms/levels", "promise", "tokens", "client", "records", "scheme"].map(part));
+  await Promise.all(["random", "mechanisms/levels", "promise", "tokens", "client", "kinds", "scheme"].map(part));
 const { epsilons, digest, other, blocks, scales } = JSON.parse(readFileSync(0, "utf-8"));
 const said = async (work) => { try { await work(); return ""; } catch (error) { return error.message; } };
 const read = async (name) => new Uint8Array(readFileSync(`bundle/${name}`));

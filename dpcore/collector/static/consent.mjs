@@ -4,10 +4,10 @@
  * this survey and round, and when the last one was: each further report would reveal more, and the page says so.
  */
 
-import { categoryOf, inWords, make, titleOf } from "./elements.mjs";
+import { inWords, make, titleOf } from "./elements.mjs";
 import { Client, InvalidRecord, cellOf, isDate, fetchBundle, writeReport } from "./ldpflow.mjs";
 import { chance, hasOdds, showOdds } from "./odds.mjs";
-import { MOST_RADIOS, bounds, described, isChecked, isInstant, isSet, isText, listed, number, wanted } from "./words.mjs";
+import { described, formOf, number } from "./words.mjs";
 
 const place = document.querySelector('meta[name="ldpflow"]').dataset;
 const at = (id) => document.getElementById(id);
@@ -171,28 +171,27 @@ function together(attribute) {
 
 function question(attribute) {
   if (attribute.sides) return together(attribute);
-  const name = idOf(attribute);
+  const [name, form] = [idOf(attribute), formOf(attribute)];
   const gives = make("p", {
     className: "gives",
     id: `${name}-gives`,
     textContent: attribute.type === "label" ? "Not hidden: this is sent as you answer it."
-      : bounds(attribute),
+      : form.hint(attribute),
   });
   if (attribute.type !== "label" && !attribute.key) gives.append(...oddsOf(attribute));
-  const wrong = make("p", { className: "wrong", id: `${name}-wrong`, attributes: isChecked(attribute) ? { "aria-live": "polite" } : {} });
+  const wrong = make("p", { className: "wrong", id: `${name}-wrong`, attributes: form.isChecked ? { "aria-live": "polite" } : {} });
   const open = attribute.type === "label" ? "open" : "";
   const described = { "aria-describedby": `${name}-gives ${name}-wrong` };
-  const isWritten = attribute.isNumber || isText(attribute);
-  if (isSet(attribute) || (!isWritten && attribute.categories.length <= MOST_RADIOS)) {
-    const type = isSet(attribute) ? "checkbox" : "radio";
+  const type = form.control(attribute);
+  if (type === "checkbox" || type === "radio") {
     const choices = attribute.categories.map((label) => make("label", {},
       make("input", { type, name, value: label }), make("span", { textContent: nameOf(attribute, label) })));
     return make("fieldset", { className: open, id: name, attributes: described },
       make("legend", { textContent: asked(attribute) }), gives, make("div", { className: "choices" }, ...choices), wrong);
   }
   const id = `${name}-input`;
-  const input = isWritten
-    ? make("input", { id, name, attributes: described, ...inputOf(attribute) })
+  const input = type === "input"
+    ? make("input", { id, name, attributes: described, ...form.input(attribute) })
     : make("select", { id, name, attributes: described }, make("option", { value: "", textContent: "Choose" }),
       ...attribute.categories.map((label) => make("option", { value: label, textContent: nameOf(attribute, label) })));
   const label = make("label", { htmlFor: id, textContent: asked(attribute) });
@@ -200,23 +199,13 @@ function question(attribute) {
   return make("div", { className: `field ${open}`, id: name }, label, gives, make("div", { className: "amount" }, input, unit), wrong);
 }
 
-/** The field of a written answer.  No spelling is checked, because some browsers send texts away for that. */
-const inputOf = (attribute) => (isDate(attribute) ? { type: isInstant(attribute) ? "datetime-local" : "date" }
-  : { type: "text", inputMode: isText(attribute) ? "text" : "decimal", spellcheck: false });
-
 const nameOf = ({ missing, titles }, label) => titles?.get(label)
   ?? (missing === "category" && label === "missing" ? "I would rather not say" : label);
 
 /** The answers as a record: column -> the chosen or written text, '' if empty; the list of chosen options of a set. */
 function answers() {
   const data = new FormData(at("form"));
-  const entries = [...questions()].map(([id, { column, isNumber, unit, atMost }]) => {
-    if (isSet({ atMost })) return [column, data.getAll(id)];
-    const text = (data.get(id) ?? "").trim();
-    if (isInstant({ unit }) && text) return [column, new Date(text).toISOString()]; // in the time zone of this device
-    return [column, isNumber ? text.replaceAll(/[,\s](?=\d{3}(\D|$))/g, "") : text];
-  });
-  return Object.fromEntries(entries);
+  return Object.fromEntries([...questions()].map(([id, one]) => [one.column, formOf(one).answer(data.getAll(id), one)]));
 }
 
 function complain(error) {
@@ -224,7 +213,7 @@ function complain(error) {
   if (!(error instanceof InvalidRecord)) throw error;
   const { column } = [...scheme.reported.values()].flatMap((each) => each.sides ?? [each]).find(({ name }) => name === error.attribute);
   const [id, attribute] = [...questions()].find(([, one]) => one.column === column);
-  mark(id, `${answers()[column] === "" ? "This question is not answered yet. " : ""}${wanted(attribute)}`);
+  mark(id, `${answers()[column] === "" ? "This question is not answered yet. " : ""}${formOf(attribute).wanted(attribute)}`);
   at(id).querySelector("input, select").focus();
 }
 
@@ -233,10 +222,10 @@ function judge({ target: { name } }) {
   const attribute = questions().get(name);
   const answer = answers()[attribute.column];
   try {
-    if (isChecked(attribute) && answer !== "") cellOf(attribute, { [attribute.column]: answer });
+    if (formOf(attribute).isChecked && answer !== "") cellOf(attribute, { [attribute.column]: answer });
     mark(name, "");
   } catch {
-    mark(name, wanted(attribute));
+    mark(name, formOf(attribute).wanted(attribute));
   }
 }
 
@@ -252,8 +241,7 @@ function mark(name, text) {
 
 /** The respondent's own answer as the page shows it. */
 function inOwnWords(attribute, answer) {
-  if (isSet(attribute)) return listed(answer.map((label) => categoryOf(attribute, label)));
-  const words = attribute.isNumber && answer && Number.isFinite(Number(answer)) ? number(Number(answer), 6) : categoryOf(attribute, answer);
+  const words = formOf(attribute).inOwnWords(attribute, answer);
   return words ? `${words} ${unitOf(attribute)}`.trim() : "–";
 }
 

@@ -13,9 +13,9 @@
 export { Client } from "./client/client.mjs";
 export { fromText, toText } from "./client/bytes.mjs";
 export { InvalidRecord, REASONS, RefusedReport, SchemeError } from "./client/errors.mjs";
+export { cellOf } from "./client/kinds.mjs";
 export { DAYS, INSTANTS, dateIn, epsilonOf, isDate } from "./client/numbers.mjs";
 export { given, keyed, secure } from "./client/random.mjs";
-export { cellOf } from "./client/records.mjs";
 export { readReport, writeReport } from "./client/report.mjs";
 export { DRAWS, FORMAT, fetchBundle, openBundle } from "./client/scheme.mjs";
 export { publicLevels, tokenOf } from "./client/tokens.mjs";

@@ -45,13 +45,9 @@ export function described(attribute, { level, values }) {
 
 // ---- Questions
 
-export const isSet = ({ atMost }) => atMost !== undefined;
-export const isText = ({ maxBytes }) => maxBytes !== undefined;
-/** Whether an answer is checked while it is given. */
-export const isChecked = (attribute) => isSet(attribute) || isText(attribute);
-export const isInstant = ({ unit }) => unit === INSTANTS;
+const isInstant = ({ unit }) => unit === INSTANTS;
 const shown = (attribute, x) => (isDate(attribute) ? dateIn(x, attribute.unit) : number(x, 6));
-export const MOST_RADIOS = 8;
+const MOST_RADIOS = 8;
 
 /** The ranges of a number in words, abbreviated if there are many; an edge belongs to the upper range. */
 function ranges({ bins }) {
@@ -71,28 +67,75 @@ function textsFor({ alphabet, maxBytes, normalize }) {
 
 /** How many options may be chosen; "" if all. */
 const limit = ({ atMost, categories }) => (atMost < categories.length ? `at most ${atMost}` : "");
+const mayStayEmpty = ({ missing }) => (missing === "category" ? "Leave it empty if you would rather not say. " : "");
 
-/** The hint below a question. */
-export function bounds(attribute) {
-  if (isSet(attribute)) return `Choose all that apply${limit(attribute) && `, ${limit(attribute)}`}, or none. `;
-  const mayStay = attribute.missing === "category" ? "Leave it empty if you would rather not say. " : "";
-  const other = attribute.outside === "other" ? "Any other text counts as “other”. " : "";
-  if (isText(attribute)) return `Write ${textsFor(attribute)}. ${other}${mayStay}`;
-  if (!attribute.isNumber) return "";
-  if (attribute.bins) return `Your number counts as one of ${attribute.bins.length + 1} ranges: ${ranges(attribute)}. ${mayStay}`;
+function outsideOf(attribute) {
   const range = `${shown(attribute, attribute.lower)} to ${shown(attribute, attribute.upper)}`;
-  const outside = attribute.outside === "clip" ? `Anything outside ${range} counts as the nearer end. ` : `A ${noun(attribute)} from ${range}. `;
-  const nearest = attribute.points ? `Your ${noun(attribute)} counts as the nearest of ${attribute.points.length} values. ` : "";
-  return outside + nearest + mayStay;
+  return attribute.outside === "clip" ? `Anything outside ${range} counts as the nearer end. ` : `A ${noun(attribute)} from ${range}. `;
 }
 
 const example = (attribute) => (isDate(attribute) ? dateIn((attribute.lower + attribute.upper) / 2, attribute.unit)
   : number(attribute.bins?.[0] ?? Number(((attribute.lower + attribute.upper) / 5).toPrecision(2)), 6));
 
-/** The answer that a question takes, as a request. */
-export function wanted(attribute) {
-  if (isText(attribute)) return `Please write ${textsFor(attribute)}.`;
-  if (!attribute.isNumber) return isSet(attribute) ? `Please choose ${limit(attribute)}.` : "Please choose one.";
-  const range = attribute.outside === "refuse" ? ` from ${shown(attribute, attribute.lower)} to ${shown(attribute, attribute.upper)}` : "";
-  return `Please write a ${noun(attribute)}${range}, such as ${example(attribute)}.`;
-}
+const only = ([text = ""]) => text.trim();
+const WRITTEN = { type: "text", spellcheck: false }; // some browsers send texts away to check their spelling
+
+/** A number that is written. */
+const NUMBER = {
+  control: () => "input",
+  input: (attribute) => (isDate(attribute) ? { type: isInstant(attribute) ? "datetime-local" : "date" } : { ...WRITTEN, inputMode: "decimal" }),
+  hint: (attribute) => `${outsideOf(attribute)}${mayStayEmpty(attribute)}`,
+  wanted(attribute) {
+    const range = attribute.outside === "refuse" ? ` from ${shown(attribute, attribute.lower)} to ${shown(attribute, attribute.upper)}` : "";
+    return `Please write a ${noun(attribute)}${range}, such as ${example(attribute)}.`;
+  },
+  answer(values, attribute) {
+    const text = only(values);
+    if (isInstant(attribute) && text) return new Date(text).toISOString(); // in the time zone of this device
+    return text.replaceAll(/[,\s](?=\d{3}(\D|$))/g, "");
+  },
+  inOwnWords: (attribute, answer) => (answer && Number.isFinite(Number(answer)) ? number(Number(answer), 6) : answer),
+};
+
+/**
+ * The form of each kind of attribute: its control; the properties of its input; the hint below it; the answer wanted, as a request;
+ * the answer of a record in values of the form; and that in the respondent's words.  Some are checked while they are given.
+ */
+const FORMS = {
+  numeric: NUMBER,
+  lattice: {
+    ...NUMBER,
+    hint: (attribute) => `${outsideOf(attribute)}Your ${noun(attribute)} counts as the nearest of ${attribute.points.length} values. ${mayStayEmpty(attribute)}`,
+  },
+  binned: {
+    ...NUMBER,
+    hint: (attribute) => `Your number counts as one of ${attribute.bins.length + 1} ranges: ${ranges(attribute)}. ${mayStayEmpty(attribute)}`,
+  },
+  categorical: {
+    control: ({ categories }) => (categories.length <= MOST_RADIOS ? "radio" : "select"),
+    hint: () => "",
+    wanted: () => "Please choose one.",
+    answer: only,
+    inOwnWords: categoryOf,
+  },
+  set: {
+    isChecked: true,
+    control: () => "checkbox",
+    hint: (attribute) => `Choose all that apply${limit(attribute) && `, ${limit(attribute)}`}, or none. `,
+    wanted: (attribute) => `Please choose ${limit(attribute)}.`,
+    answer: (values) => values,
+    inOwnWords: (attribute, answer) => listed(answer.map((label) => categoryOf(attribute, label))),
+  },
+  text: {
+    isChecked: true,
+    control: () => "input",
+    input: () => ({ ...WRITTEN, inputMode: "text" }),
+    hint: (attribute) => `Write ${textsFor(attribute)}. ${attribute.outside === "other" ? "Any other text counts as “other”. " : ""}${mayStayEmpty(attribute)}`,
+    wanted: (attribute) => `Please write ${textsFor(attribute)}.`,
+    answer: only,
+    inOwnWords: categoryOf,
+  },
+};
+
+/** The form of an attribute. */
+export const formOf = ({ kind }) => FORMS[kind.name];

@@ -1,8 +1,8 @@
 /** The client: one record in, one report out. */
 
 import { join, littleEndian, toText } from "./bytes.mjs";
+import { cellOf } from "./kinds.mjs";
 import { one, secure } from "./random.mjs";
-import { cellOf } from "./records.mjs";
 import { NAME_BYTES, publicLevels } from "./tokens.mjs";
 
 export class Client {

@@ -1,10 +1,10 @@
 /** The scheme: read from a bundle, of which every file is checked, and every promise. */
 
 import { hex, parseJson, sha256, textOf } from "./bytes.mjs";
-import { checkGap, domainOf, kindOf, roomFor } from "./domain.mjs";
 import { checkTitle, entriesOf, oneOf, printable } from "./entries.mjs";
 import { SchemeError } from "./errors.mjs";
 import { TABLES } from "./keys.mjs";
+import { kindOf } from "./kinds.mjs";
 import { checkLabels, labelOf } from "./labels.mjs";
 import * as MECHANISMS from "./mechanisms.mjs";
 import { epsilonOf, toDouble } from "./numbers.mjs";
@@ -91,9 +91,8 @@ function checkPairs(pairs, attributes, cells) {
     if (pair.length !== 2 || pair[0] === pair[1] || !pair.every((name) => attributes.has(name))) {
       throw new SchemeError("pairs must list two different attributes each");
     }
-    const other = pair.map((name) => attributes.get(name)).find(({ type }) => ["set", "text"].includes(type));
-    const kind = other?.type === "set" ? "a set of options" : "a text";
-    if (other) throw new SchemeError(`the pair ${pair.join(", ")}: ${other.name} is ${kind}, which cannot be part of a pair`);
+    const other = pair.map((name) => attributes.get(name)).find(({ kind }) => kind.unpaired);
+    if (other) throw new SchemeError(`the pair ${pair.join(", ")}: ${other.name} is ${other.kind.unpaired}, which cannot be part of a pair`);
     const mechanisms = pair.map((name) => attributes.get(name).mechanism);
     const entries = mechanisms[0].statistics * mechanisms[1].statistics;
     if (entries > MOST_ENTRIES || entries * cells > MOST_LABELLED) {
@@ -141,56 +140,31 @@ async function named(name, work) {
   }
 }
 
-/** Throws SchemeError where a mechanism's integers are not those of the attribute. */
-function checkClient(client, needed) {
-  for (const [key, value] of Object.entries(needed)) {
-    if (client.get(key) !== value) throw new SchemeError(`client.${key} must be ${value}, as the attribute has it, got ${client.get(key)}`);
-  }
-}
-
 async function makeAttribute(name, table, tables) {
   if (!(table instanceof Map) || !ATTRIBUTE_NAME.test(name)) {
     throw new SchemeError("an attribute must be a table whose name is lower-case letters, digits and _");
   }
   const type = oneOf("type", table.get("type"), TABLES.numeric.type.choices);
-  const kind = table.get("mechanism");
-  const entries = entriesOf({ ...TABLES[kindOf(type, table)], ...TABLES[kind] }, table);
+  const kind = kindOf(type, table);
+  const mechanismName = table.get("mechanism");
+  const entries = entriesOf({ ...TABLES[kind.name], ...TABLES[mechanismName] }, table);
   const [stated, client, column = name] = ["epsilon", "client", "column"].map((key) => entries.get(key));
   const promise = promiseOf(stated);
   printable("column", column);
   if (table.has("title")) checkTitle("title", table.get("title"));
-  const domain = domainOf(entries, new Set(table.keys()));
-  domain.sides?.forEach((side, i) => Object.assign(side, { name: `${name}.${side.column}`, key: `${name}-${i + 1}` }));
+  const domain = kind.domain(entries, new Set(table.keys()));
   if (!(client instanceof Map)) throw new SchemeError("client must be a table of the mechanism's integers");
-  const made = await MECHANISMS[kind](client, tables);
+  const made = await MECHANISMS[mechanismName](client, tables);
   const mechanism = { levels: 1, drawLevel: () => 0, check: () => {}, statistics: made.inputs, ...made };
   if (!isKept(mechanism.kept, promise)) {
     const [what, limit] = mechanism.kept.ratio ? ["ratio", "e^epsilon"] : ["loss", "epsilon"];
     const found = toDouble(...mechanism.kept[what]);
-    throw new SchemeError(`integers of ${kind} give a ${what} of ${found} and exceed ${limit} at epsilon = ${stated}`);
+    throw new SchemeError(`integers of ${mechanismName} give a ${what} of ${found} and exceed ${limit} at epsilon = ${stated}`);
   }
   mechanism.check();
-  checkGap(domain, kind, mechanism.inputs);
-  domain.sides?.forEach((side) => Object.assign(side, { mechanism: { inputs: side.categories.length || Math.sqrt(mechanism.inputs) } }));
-  const count = domain.categories.length;
-  const needed = roomFor(domain);
-  if (mechanism.inputs !== count && mechanism.inputs < needed) {
-    throw new SchemeError(`${kind} has ${mechanism.inputs} input cells here, and ${count} answers need ${needed}`);
-  }
-  if (count && mechanism.inputs !== count && TABLES.categorical.mechanism.choices.includes(kind)) {
-    throw new SchemeError(`client.categories must be ${count}, the number of categories, got ${mechanism.inputs}`);
-  }
-  if (domain.atMost !== undefined) checkClient(client, { options: count, at_most: domain.atMost });
-  if (domain.maxBytes !== undefined) checkClient(client, { symbols: domain.bytes.length, length: domain.maxBytes });
-  return {
-    name,
-    type,
-    column,
-    title: entries.get("title"),
-    mechanismName: kind,
-    stated,
-    epsilon: epsilonOf(stated),
-    mechanism,
-    ...domain,
-  };
+  kind.check?.(domain, mechanismName, mechanism.inputs, client);
+  domain.sides?.forEach((side, i) => Object.assign(side, {
+    name: `${name}.${side.column}`, key: `${name}-${i + 1}`, mechanism: { inputs: kind.inputsOfSide(side, mechanism.inputs) },
+  }));
+  return { name, type, kind, column, title: entries.get("title"), mechanismName, stated, epsilon: epsilonOf(stated), mechanism, ...domain };
 }

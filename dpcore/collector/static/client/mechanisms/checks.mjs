@@ -31,6 +31,13 @@ export function categoriesOf(value) {
   return natural("categories", value, 2, MOST_CATEGORIES);
 }
 
+/** Throws SchemeError where a mechanism's integers are not those of the attribute. */
+export function checkClient(client, expected) {
+  for (const [key, value] of Object.entries(expected)) {
+    if (client.get(key) !== value) throw new SchemeError(`client.${key} must be ${value}, as the attribute has it, got ${client.get(key)}`);
+  }
+}
+
 /** The total of `inside` outcomes of the heavier weight and `outside` of the lighter, below 2^32 or, with `most`, at most that. */
 export function totalOf([heavy, light], inside, outside, most = WORD) {
   const areWhole = Number.isInteger(heavy) && Number.isInteger(light);

@@ -1,13 +1,30 @@
 /** Texts of which no list exists: their normalization, and their symbols, padded so that no length shows. */
 
-import { utf8 } from "./bytes.mjs";
-import { isPrintable } from "./entries.mjs";
-import { InvalidRecord, SchemeError } from "./errors.mjs";
+import { utf8 } from "../bytes.mjs";
+import { isPrintable } from "../entries.mjs";
+import { InvalidRecord, SchemeError } from "../errors.mjs";
+import { checkClient } from "../mechanisms/checks.mjs";
+import { isAbsent, valueIn } from "./basic.mjs";
 
+const MOST_LABEL_CELLS = 31; // combinations of labels for which texts are counted
 const FORBIDDEN = /[\p{Cc}\p{Surrogate}\u200e\u200f\u2028-\u202e\u2066-\u2069]/u; // of terminals, lines and directions
 
-/** The domain of texts in the entries of an attribute's table; throws SchemeError. */
-export function textsIn(entries) {
+export const TEXT = {
+  name: "text",
+  type: "text",
+  unpaired: "a text",
+  domain: textsIn,
+  check: ({ bytes, maxBytes }, name, inputs, client) => checkClient(client, { symbols: bytes.length, length: maxBytes }),
+  checkLabels(cells) {
+    if (cells > MOST_LABEL_CELLS) throw new SchemeError(`texts are counted for at most ${MOST_LABEL_CELLS} combinations of labels, and there are ${cells}`);
+  },
+  cellOf(attribute, record) {
+    const value = valueIn(attribute, record);
+    return cellOfText(attribute, isAbsent(value) ? "" : value);
+  },
+};
+
+function textsIn(entries) {
   const keys = ["alphabet", "max_bytes", "normalize", "outside", "missing", "functionals"];
   const [alphabet, maxBytes, normalize, outside, missing, functionals] = keys.map((key) => entries.get(key));
   if (functionals?.length) throw new SchemeError("functionals are of numbers, and texts have none");
@@ -19,7 +36,7 @@ export function textsIn(entries) {
   const used = alphabet ? new Set(utf8(alphabet)) : Array(256).keys();
   const bytes = [...used].filter(Boolean).sort((a, b) => a - b); // the first of them is symbol 1
   const texts = { alphabet, maxBytes, normalize, characters, bytes };
-  const domain = { isNumber: false, unit: "", categories: [], outside, missing, ...texts };
+  const domain = { unit: "", categories: [], outside, missing, ...texts };
   if (!faultless) throw new SchemeError(`max_bytes = ${maxBytes} is shorter than every character of alphabet, but for a blank`);
   const changed = [...characters].find((character) => character !== " " && normalized(domain, character) !== character);
   if (changed !== undefined) throw new SchemeError(`alphabet: normalization changes '${changed}', so no text has it`);
@@ -46,7 +63,7 @@ function faultOf({ alphabet, characters, maxBytes }, text) {
 }
 
 /** The symbols of a value, max_bytes of them; 0 after the last.  Value: "" for none.  Throws InvalidRecord. */
-export function cellOfText(attribute, value) {
+function cellOfText(attribute, value) {
   const { name, missing, outside, bytes, maxBytes } = attribute;
   if (typeof value === "object") throw new InvalidRecord(name, "expected a text or a number");
   const isText = typeof value !== "number" || Number.isSafeInteger(value); // beyond, no double says which number was meant
