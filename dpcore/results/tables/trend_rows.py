@@ -17,8 +17,8 @@ from dpcore.estimation import constants
 from dpcore.estimation.consistency import project_simplex
 from dpcore.estimation.functional_estimate import moved, normal_quantile
 from dpcore.estimation.inference.comparison import simultaneous_deviations
-from dpcore.estimation.trend.trend import smooth
 from dpcore.estimation.registry import names_where
+from dpcore.estimation.trend.trend import smooth
 from dpcore.results.checks.check import Check, frame_of, of_group
 from dpcore.results.text.phrases import is_share, records
 
