@@ -9,7 +9,6 @@ Modules:
     certificate: the audit certificate as Markdown, JSON and rows of `checks`
     enumeration/: exact privacy loss by enumeration of the integers that clients draw with
     findings: result types of an audit
-    full_audit: both halves of an audit, enumeration and attacks
     mechanisms/: what the audit knows of each mechanism
     publication: central epsilon by shuffling of a round, and its conditions
 """
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 from dpcore._lazy import lazy
 
 _EXPORTS = {
+    "attacks.lower_bound": ("measure",),
     "certificate": (
         "at_most",
         "averaged",
@@ -37,13 +37,12 @@ _EXPORTS = {
         "AttributeAudit",
         "SchemeAudit",
     ),
-    "full_audit": ("measure",),
 }
 __getattr__, __all__ = lazy(__name__, _EXPORTS)
 
 if TYPE_CHECKING:
+    from dpcore.audit.attacks.lower_bound import measure
     from dpcore.audit.certificate import at_most, averaged, check_rows, to_json, to_markdown
     from dpcore.audit.enumeration.exact_loss import audit_mechanism, audit_scheme
     from dpcore.audit.enumeration.loss import Loss
     from dpcore.audit.findings import AttributeAudit, SchemeAudit
-    from dpcore.audit.full_audit import measure

@@ -89,8 +89,8 @@ def _show_attributes(scheme: Scheme, published: CentralGuarantee | None) -> None
 
 def _remarks(file: Path, scheme: Scheme, verbose: bool) -> list[str]:
     """Return remarks: attributes without the scheme's functionals; verbose: why each mechanism was chosen automatically."""
+    from dpcore.protocol.syntax.attribute_table import reason
     from dpcore.protocol.syntax.attribute_types import expanded
-    from dpcore.protocol.syntax.kinds import reason
 
     document = tomllib.loads(file.read_text(encoding="utf-8"))
     remarks = []

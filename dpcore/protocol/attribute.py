@@ -16,8 +16,7 @@ from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.fisher_information import room_of, spread
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.domain import dates
-from dpcore.protocol.records.category_names import ABSENT, Names, is_missing
-from dpcore.protocol.records.numerals import floats, numeral
+from dpcore.protocol.records.category_names import ABSENT, Names, floats, is_missing, numeral
 from dpcore.protocol.syntax.fields import listed, number
 from dpcore.protocol.syntax.keys import BINNED, CROSSED, LATTICE, OTHER, PLANE
 
@@ -28,7 +27,7 @@ MISSING = "missing"  # the category that `missing = "category"` adds
 class Attribute:
     """One attribute: its domain, the reading of its values, its mechanism, and what is estimated.
 
-    This class has the methods of numbers and listed categories; attributes of other kinds have their own (`syntax.kinds`).
+    This class has the methods of numbers and listed categories; attributes of other kinds have their own.
     """
 
     answer: ClassVar[str] = "a category"  # what a record holds, for messages

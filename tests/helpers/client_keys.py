@@ -11,7 +11,7 @@ from typing import Any
 
 from dpcore.mechanisms.declaration import Option
 from dpcore.mechanisms.registry import BY_KIND, declaration
-from dpcore.protocol.syntax import keys, kinds
+from dpcore.protocol.syntax import attribute_table, keys
 
 _STATIC = Path(__file__).parents[2] / "dpcore/collector/static/client"
 FILE = _STATIC / "keys.mjs"
@@ -32,7 +32,7 @@ def text() -> str:
     tables = {"scheme": _declared(keys.SCHEME)}
     for kind in BY_KIND:
         options = [option for name in BY_KIND[kind] for option in declared_of(name).options]
-        tables[kind] = _declared(option for option in kinds.of_attribute(kind, "") if option not in options)
+        tables[kind] = _declared(option for option in attribute_table.of_attribute(kind, "") if option not in options)
         tables[kind]["estimator"] = {"type": "str"}
         tables[kind]["mechanism"] = {"type": "str", "choices": [name for name in BY_KIND[kind] if name in _MECHANISMS]}
         tables[kind]["mechanism"]["needed"] = True

@@ -13,7 +13,7 @@ from dpcore.errors import SchemeError
 from dpcore.functionals import KINDS
 from dpcore.mechanisms.registry import IN_SCHEMES
 from dpcore.protocol.scheme import Scheme
-from dpcore.protocol.syntax import kinds
+from dpcore.protocol.syntax import attribute_table
 from dpcore.protocol.syntax.json_schema import json_schema
 from tests.helpers.schemes import SMALL
 
@@ -86,7 +86,7 @@ def test_every_key_of_every_mechanism_is_in_it(subtests: pytest.Subtests) -> Non
             said = [each["then"] for each in SCHEMA["properties"]["attributes"]["additionalProperties"]["allOf"]]
             table = dict(zip([*IN_SCHEMES, "boolean", "date", "datetime"], said, strict=True))[kind]
             case = next(c for c in table["allOf"] if c["if"]["properties"]["mechanism"]["const"] == name)
-            for key in kinds.of_attribute(kind, name):
+            for key in attribute_table.of_attribute(kind, name):
                 own = case["then"]["properties"].get(key.name, table["properties"].get(key.name))
                 assert own["description"] == key.words
 

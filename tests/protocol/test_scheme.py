@@ -14,7 +14,7 @@ from dpcore.mechanisms.declaration import Option
 from dpcore.mechanisms.registry import BY_TYPE
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.scheme import Scheme
-from dpcore.protocol.syntax import fields, keys, kinds
+from dpcore.protocol.syntax import attribute_table, fields, keys
 
 
 def test_canonical_text_reads_back_to_the_same_digest(small: Scheme) -> None:
@@ -144,7 +144,7 @@ def test_a_bad_scheme_names_the_field_the_value_and_what_would_do(small_text: st
 
 
 ALIEN = {str: "[[1]]", int: "-1", Fraction: "[1]", Budget: "[1]", dict: '"nowhere"'}  # no value of such a key
-KEYS = [(kind, key) for kind in BY_TYPE for key in kinds.of_attribute(kind, next(iter(BY_TYPE[kind])))]
+KEYS = [(kind, key) for kind in BY_TYPE for key in attribute_table.of_attribute(kind, next(iter(BY_TYPE[kind])))]
 
 
 def test_what_no_key_can_be_is_refused_by_its_path(subtests: pytest.Subtests) -> None:
@@ -169,7 +169,7 @@ WHOLE = {
     f"{kind}-{mechanism}-{key.name}": key
     for kind, mechanisms in BY_TYPE.items()
     for mechanism in mechanisms
-    for key in (*keys.SCHEME, *kinds.of_attribute(kind, mechanism))
+    for key in (*keys.SCHEME, *attribute_table.of_attribute(kind, mechanism))
     if key.type in (int, list[int])
 }
 

@@ -16,7 +16,7 @@ import pytest
 from dpcore.errors import WarehouseError
 from dpcore.results import warehouse
 from dpcore.results.warehouse import Landing, RunRow, open_for_writing, published, query
-from dpcore.results.warehouse.transaction import transaction
+from dpcore.results.warehouse.views import transaction
 from tests.helpers import warehouses
 from tests.helpers.disks import enlarge, small_disk
 
@@ -78,7 +78,7 @@ def test_a_reader_that_holds_the_copy_open_blocks_no_landing_and_keeps_what_it_s
 def test_a_question_while_somebody_writes_is_answered_at_once_from_before(path: Path) -> None:
     code = (
         "import sys; from dpcore.results.warehouse import open_for_writing as writing\n"
-        "from dpcore.results.warehouse.transaction import *\n"
+        "from dpcore.results.warehouse.views import *\n"
         "with writing(sys.argv[1]) as c, transaction(c):\n"
         "    c.execute('delete from runs'); print('deleted', flush=True); sys.stdin.readline()"
     )

@@ -3,7 +3,6 @@
 Modules:
     frequency_oracle: what frequency oracles have in common
     hadamard_response: Hadamard response
-    hashed_sums: how statistics of text hashing depend on texts
     local_hashing: optimized local hashing
     option_sets: the sets of at most m of k options, numbered
     randomized_response: k-ary randomized response

@@ -22,9 +22,9 @@ import numpy as np
 from dpcore._random import Source
 from dpcore.errors import InvalidRecord, SchemeError, check_whole
 from dpcore.mechanisms.base import Certificate, Labels, Mechanism, agreed
-from dpcore.mechanisms.categorical.hashed_sums import HashedSums
 from dpcore.mechanisms.categorical.local_hashing import LocalHashing
 from dpcore.mechanisms.declaration import integer, integers, mechanism
+from dpcore.mechanisms.observation_model import ObservationModel, ScoreSums
 from dpcore.mechanisms.reports import Reports
 from dpcore.privacy.budget import Budget
 
@@ -282,3 +282,28 @@ def _bases() -> tuple[int, ...]:
     """The bases of all rows, 2..PRIME - 1: public, and the same for everybody."""
     digests = (hashlib.sha256(f"ldpflow text row {row}".encode()).digest() for row in range(ROWS))
     return tuple(2 + int.from_bytes(digest[:8], "big") % (PRIME - 2) for digest in digests)
+
+
+@dataclass(frozen=True)
+class HashedSums(ObservationModel):
+    """The reports of each row, (rows,), then how many of them support each bucket, row after row.
+
+    of_row: the supports of one row's buckets.
+    """
+
+    rows: int
+    of_row: ScoreSums
+
+    def split(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the reports of each row, (rows,), and the supports, (rows, buckets)."""
+        return statistics[: self.rows], statistics[self.rows :].reshape(self.rows, -1)
+
+    def means(self, law: np.ndarray) -> np.ndarray:
+        """Return the mean statistics of one report, (S,); law: of the buckets, the same in every row."""
+        return np.concatenate([np.ones(self.rows), np.tile(self.of_row.means(law), self.rows)]) / self.rows
+
+    def expected_statistics(self, law: np.ndarray, n: int) -> np.ndarray:
+        return n * self.means(law)
+
+    def level_counts(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.split(statistics)[0], np.full(self.rows, 1 / self.rows)

@@ -21,7 +21,7 @@ from dpcore.mechanisms.fisher_information import room_for, room_of
 from dpcore.mechanisms.registry import NUMERIC
 from dpcore.protocol.attribute import MISSING, Attribute, name_of
 from dpcore.protocol.domain import categories
-from dpcore.protocol.records.numerals import numeral
+from dpcore.protocol.records.category_names import numeral
 from dpcore.protocol.syntax import keys
 from dpcore.protocol.syntax.fields import number
 from dpcore.protocol.syntax.keys import LOG_SPLINE

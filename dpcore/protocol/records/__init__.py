@@ -3,7 +3,6 @@
 Modules:
     arrow_columns: Arrow columns without an import of pyarrow
     blocks: clients in blocks of 65,536, each with its own random stream, and their reports
-    category_names: the category of every record of a column
-    numerals: numbers of records, also in texts
+    category_names: the category of every record of a column; numbers in texts
     texts: open answers as padded symbols
 """

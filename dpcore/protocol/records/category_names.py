@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -302,3 +303,38 @@ def _close_together(column: Any) -> tuple[list[int], np.ndarray] | None:
     if most - least >= min(len(codes), _CLOSE) or most > np.iinfo(np.int64).max:
         return None
     return list(range(least, most + 1)), codes.astype(np.int64) - least
+
+
+_BLANK = rf"[{BLANKS}]*"  # as the client in the browser reads numbers in texts
+_NUMERAL = re.compile(rf"{_BLANK}[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?{_BLANK}")
+
+
+def floats(column: Any) -> np.ndarray:
+    """Return numbers, and texts that spell one, as float64, (n,), NaN for no value; raises TypeError for anything else."""
+    if is_arrow(column) and not column.null_count and str(column.type) == "double":
+        return as_numpy(whole(column))
+    values = np.asarray(column)
+    if values.dtype.kind == "U":
+        values = np.asarray(column, dtype=object)  # numpy's fixed-width texts lose trailing NULs
+    if values.dtype.kind in "iuf":
+        return values.astype(np.float64).reshape(-1)
+    if values.dtype.kind not in "OU":
+        raise TypeError
+    return np.array([_float(value) for value in values.reshape(-1).tolist()], dtype=np.float64)
+
+
+def numeral(text: str) -> float | None:
+    """Return the number that a text spells, as clients read it; None if it spells none."""
+    return float(text.strip(BLANKS)) if _NUMERAL.fullmatch(text) else None
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, str):
+        if not _NUMERAL.fullmatch(value):
+            raise TypeError
+        value = value.strip(BLANKS)
+    if isinstance(value, (str, Number)) and not isinstance(value, bool):
+        return float(value)  # type: ignore[arg-type]
+    if value is None or is_missing(value):
+        return math.nan
+    raise TypeError

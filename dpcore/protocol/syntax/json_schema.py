@@ -11,7 +11,7 @@ from dpcore.functionals import KINDS
 from dpcore.mechanisms.declaration import Option
 from dpcore.mechanisms.registry import BY_KIND, options_of
 from dpcore.privacy.budget import Budget
-from dpcore.protocol.syntax import keys, kinds
+from dpcore.protocol.syntax import attribute_table, keys
 from dpcore.protocol.syntax.attribute_table import NAME
 from dpcore.protocol.syntax.attribute_types import BOOLEAN, TYPES, UNITS
 
@@ -70,15 +70,15 @@ _APART: dict[str, tuple[str, dict[str, Any]]] = {  # conditions that separate th
 
 
 def _is(kind: str) -> dict[str, Any]:
-    """The condition that a table is of a kind (`kinds.kind_of`)."""
+    """The condition that a table is of a kind (`attribute_table.kind_of`)."""
     type_, apart = _APART.get(kind, (kind, {}))
     return {"properties": {"type": {"const": type_}}, "required": ["type"]} | apart
 
 
 def _attribute(kind: str) -> dict[str, Any]:
     """An attribute of a kind: the keys of its default mechanism, and those that depend on the mechanism."""
-    mechanism = next(key for key in kinds.of_attribute(kind, "") if key.name == "mechanism")
-    tables, own = {name: _table(kinds.of_attribute(kind, name)) for name in mechanism.choices}, {}
+    mechanism = next(key for key in attribute_table.of_attribute(kind, "") if key.name == "mechanism")
+    tables, own = {name: _table(attribute_table.of_attribute(kind, name)) for name in mechanism.choices}, {}
     needed = set.intersection(*(set(table["required"]) for table in tables.values()))
     for name, options in tables.items():
         properties = {key: options["properties"].get(key, False) for key in ("estimator", *options_of(kind))}
@@ -87,7 +87,7 @@ def _attribute(kind: str) -> dict[str, Any]:
         own["stated"]["anyOf"] = [{"required": [key]} for key in ("channel", "form", "client")]
     cases = [_if({"mechanism": name}, schema) for name, schema in own.items()]
     cases.append({"if": {"not": {"required": ["mechanism"]}}, "then": {"anyOf": [*own.values()]}})
-    table = _table(kinds.of_attribute(kind, ""))
+    table = _table(attribute_table.of_attribute(kind, ""))
     table["required"] = [key for key in table["required"] if key in needed]
     table["properties"] |= dict.fromkeys(("estimator", *options_of(kind)), True)
     return table | {"allOf": cases}

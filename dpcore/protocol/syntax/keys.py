@@ -228,7 +228,7 @@ OWN[PLANE] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """One kind of attribute: its keys, and how its table becomes an attribute (`kinds`).
+    """One kind of attribute: its keys, and how its table becomes an attribute (`attribute_table`).
 
     keys: its own.  reason: why it has its default mechanism.  automatic: what `mechanism = "auto"` minimizes, '' without it.
     estimators: in place of its mechanism's.  is_joint: whether it has two columns.

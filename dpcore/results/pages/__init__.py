@@ -3,9 +3,8 @@
 Modules:
     content: the content of a page, queried from the warehouse
     fragments: a round as Markdown, for Prefect's UI
-    latest_round: summary of the newest landed round
     pictures: pictures of a page and their data
-    query: the SQL files of `queries/`
+    query: the SQL of `queries.sql`, and a summary of the newest landed round
     relations: what the page shows of pairs of attributes, regressions and experiments
     round: writes the page of a round, with its odds
     template: fills and escapes templates, and lays out tables of Markdown
@@ -25,7 +24,7 @@ _EXPORTS = {
         "Pieces",
         "pieces",
     ),
-    "latest_round": (
+    "query": (
         "Newest",
         "NothingLanded",
         "newest",
@@ -38,6 +37,6 @@ __getattr__, __all__ = lazy(__name__, _EXPORTS)
 if TYPE_CHECKING:
     from dpcore.results.pages.content import find
     from dpcore.results.pages.fragments import Pieces, pieces
-    from dpcore.results.pages.latest_round import Newest, NothingLanded, newest
+    from dpcore.results.pages.query import Newest, NothingLanded, newest
     from dpcore.results.pages.round import publish
     from dpcore.results.pages.template import fitted, plain

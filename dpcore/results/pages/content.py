@@ -12,9 +12,8 @@ import pandas as pd
 from dpcore.errors import WarehouseError
 from dpcore.estimation.functional_estimate import BIAS_AWARE, DISTRIBUTION_FREE, REPEATED, TWO_ROUNDS
 from dpcore.privacy.shuffling.central_epsilon import CONDITION_OF_PAGE, upward
-from dpcore.results.pages.latest_round import NothingLanded
 from dpcore.results.pages.pictures import Picture, pictures_of
-from dpcore.results.pages.query import Ask, Query, read_query
+from dpcore.results.pages.query import Ask, NothingLanded, Query, read_query
 from dpcore.results.pages.relations import experiments_of, pairs_of, regressions_of
 from dpcore.results.pages.trends import Number, Trend, trends
 from dpcore.results.pages.vocabulary import certified_loss, factor_of, is_asked, name_of, what_leaves

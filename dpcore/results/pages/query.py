@@ -1,13 +1,21 @@
-"""The queries of `queries.sql`, each after a line `-- name: NAME`; its first line describes a row of the result."""
+"""The queries of `queries.sql`, each after a line `-- name: NAME`; its first line describes a row of the result.
+
+Also a summary of the newest landed round, for monitoring.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpcore.errors import WarehouseError
+from dpcore.results import warehouse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,3 +45,49 @@ def queries() -> dict[str, str]:
     from dpcore.results.warehouse.views import named_statements  # with DuckDB, which a watch loads when it asks
 
     return named_statements(files(__package__) / "queries.sql")
+
+
+class NothingLanded(WarehouseError):
+    """The warehouse is valid but has no landed round."""
+
+    def __init__(self) -> None:
+        super().__init__("warehouse: no round has landed yet; run `ldpflow run` first")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Newest:
+    """Summary of a round.
+
+    flow_run_id: of the flow that landed it, None for a command.  failed: names of the failed checks.
+    epsilon: spent by a client who answered in every round, a simulated one where is_simulated.
+    """
+
+    run_id: str
+    flow_run_id: str | None
+    scheme: str
+    round: str
+    is_simulated: bool
+    landed_at: datetime
+    accepted: int
+    rejected: int
+    checks: int
+    failed: list[str]
+    epsilon: float | None
+    rounds: int
+
+
+def newest(path: str | Path) -> Newest:
+    """Return the newest landed round; raises NothingLanded if there is none.
+
+    It is read without a frame or a picture, because `ldpflow watch` asks for it every 30 seconds.
+    """
+    runs = _records(path, read_query("newest").sql)
+    if not runs:
+        raise NothingLanded
+    (spent,) = _records(path, read_query("spent", run_id=runs[0]["run_id"]).sql)
+    return Newest(**runs[0], epsilon=spent["epsilon"], rounds=spent["rounds"])
+
+
+def _records(path: str | Path, sql: str) -> list[dict[str, Any]]:
+    columns, rows = warehouse.rows(path, sql)
+    return [dict(zip(columns, row, strict=True)) for row in rows]

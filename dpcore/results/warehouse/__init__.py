@@ -7,7 +7,6 @@ Modules:
     published_copy: the published copy for readers
     queries: results of read-only statements, as a frame or a file
     schema_migration: migrations of the file (`migrations/`)
-    transaction: transactions, and quoting
     typed_rows: frames to rows of a table's exact types
     views: views, macros and comments (`views.sql`)
 """

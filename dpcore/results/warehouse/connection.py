@@ -32,7 +32,7 @@ from dpcore.results.warehouse.schema_migration import (
     migrate_anew,
     shipped_migrations,
 )
-from dpcore.results.warehouse.transaction import one_line, quoted
+from dpcore.results.warehouse.views import one_line, quoted
 from dpcore.wire.locks import attempts
 
 # Extensions are never downloaded; the storage version keeps files readable for DuckDB 1.4 clients.

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from dpcore.errors import WarehouseError
 from dpcore.results.warehouse.queries import whole_table
-from dpcore.results.warehouse.transaction import one_line
+from dpcore.results.warehouse.views import one_line
 
 SCHEMES = ("postgresql://", "postgres://")
 _EXPORT_COMMENT = "made by ldpflow export, which replaces it"  # comment that identifies exported tables

@@ -17,7 +17,7 @@ import duckdb
 
 from dpcore.errors import WarehouseError
 from dpcore.results.warehouse.connection import PATIENCE, STORAGE, Locked, open_for_reading, open_for_writing
-from dpcore.results.warehouse.transaction import one_line, quoted, transaction
+from dpcore.results.warehouse.views import one_line, quoted, transaction
 
 _FULL, _SHOWN = "No space left on device", 120  # in DuckDB's messages; characters of one
 

@@ -12,7 +12,7 @@ import duckdb
 
 from dpcore.errors import WarehouseError
 from dpcore.results.warehouse.published_copy import open_published
-from dpcore.results.warehouse.transaction import one_line
+from dpcore.results.warehouse.views import one_line
 
 if TYPE_CHECKING:  # half a second, and `ldpflow query` needs neither
     import pandas as pd

@@ -21,8 +21,7 @@ from importlib.resources.abc import Traversable
 import duckdb
 
 from dpcore.errors import MigrationError, WarehouseError
-from dpcore.results.warehouse.transaction import one_line, transaction
-from dpcore.results.warehouse.views import create_views
+from dpcore.results.warehouse.views import create_views, one_line, transaction
 
 _NAME = re.compile(r"(\d{4})_([a-z0-9_]+)")
 _JOINED = re.compile(r"^-- migration: (\S+)\n", re.MULTILINE)  # above each migration of a file that holds several

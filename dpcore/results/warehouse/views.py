@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -17,7 +19,6 @@ from importlib.resources.abc import Traversable
 import duckdb
 
 from dpcore.errors import MigrationError
-from dpcore.results.warehouse.transaction import quoted, transaction
 
 # Table that a run lands in -> what a row of its view `latest_TABLE` describes.
 RESULTS = {
@@ -162,3 +163,29 @@ def _comment_columns(connection: duckdb.DuckDBPyConnection) -> None:
                 comments[view, column] = inherited
                 statements.append(f'comment on column {view}."{column}" is {quoted(inherited)}')
     connection.execute(";".join(statements))  # one call takes a quarter less time than one call each
+
+
+@contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Commit at the end of the block, roll back if it raises anything, including an interrupt."""
+    connection.execute("begin transaction")
+    try:
+        yield
+    except BaseException:
+        connection.execute("rollback")
+        raise
+    connection.execute("commit")
+
+
+def one_line(error: BaseException) -> str:
+    """Return the first paragraph of DuckDB's message on one line, without the excerpt of the statement."""
+    return " ".join(str(error).strip().split("\n\n")[0].split())
+
+
+def quoted(text: str) -> str:
+    """Return a text as an SQL literal.
+
+    >>> quoted("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"

@@ -8,7 +8,7 @@ from typing import Any
 from dpcore.mechanisms.declaration import Option
 from dpcore.mechanisms.registry import BY_KIND, BY_TYPE, IN_SCHEMES
 from dpcore.privacy.budget import Budget
-from dpcore.protocol.syntax import keys, kinds
+from dpcore.protocol.syntax import attribute_table, keys
 from tests.programs.reference import markdown
 
 _TYPES = {
@@ -51,7 +51,9 @@ _PLANE = """One with `of` asks two numbers together: these keys in place of the 
 
 def page() -> str:
     """Return the page."""
-    shared = {kind: [key for key in kinds.of_attribute(kind, "") if key.name != "estimator"] for kind in BY_TYPE}
+    shared = {
+        kind: [key for key in attribute_table.of_attribute(kind, "") if key.name != "estimator"] for kind in BY_TYPE
+    }
     common = [key for key in shared["numeric"] if key in shared["categorical"]]
     parts = [
         _BEFORE,
@@ -71,13 +73,21 @@ def page() -> str:
                 f"{each.declared.words[0].upper()}{each.declared.words[1:]}. Estimators, the default first: {readers}.",
             ]
             parts += [_table(map(_row, each.declared.options))] if each.declared.options else []
-    lattice = [key for key in kinds.of_attribute(keys.LATTICE, "") if key.name != "estimator" and key not in common]
+    lattice = [
+        key for key in attribute_table.of_attribute(keys.LATTICE, "") if key.name != "estimator" and key not in common
+    ]
     parts += ["## A numeric attribute that declares its values", _LATTICE, _table(map(_row, lattice))]
-    binned = [key for key in kinds.of_attribute(keys.BINNED, "") if key.name != "estimator" and key not in common]
+    binned = [
+        key for key in attribute_table.of_attribute(keys.BINNED, "") if key.name != "estimator" and key not in common
+    ]
     parts += ["## A categorical attribute of a number's ranges", _BINNED, _table(map(_row, binned))]
-    crossed = [key for key in kinds.of_attribute(keys.CROSSED, "") if key.name != "estimator" and key not in common]
+    crossed = [
+        key for key in attribute_table.of_attribute(keys.CROSSED, "") if key.name != "estimator" and key not in common
+    ]
     parts += ["## A categorical attribute of two columns", _CROSSED, _table(map(_row, crossed))]
-    plane = [key for key in kinds.of_attribute(keys.PLANE, "") if key.name != "estimator" and key not in common]
+    plane = [
+        key for key in attribute_table.of_attribute(keys.PLANE, "") if key.name != "estimator" and key not in common
+    ]
     (wave,) = BY_KIND[keys.PLANE].values()
     parts += ["## A numeric attribute of two columns", _PLANE, _table(map(_row, (*plane, *wave.declared.options)))]
     parts += ["## A label", _LABEL, _table(map(_row, keys.LABEL))]

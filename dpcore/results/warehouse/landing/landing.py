@@ -24,9 +24,8 @@ from dpcore.results.warehouse.landing.counted_and_charged import charge_landed, 
 from dpcore.results.warehouse.landing.current_run import SIMULATED, Claim, replace
 from dpcore.results.warehouse.landing.previous_round import around, newest_runs, numbers, numbers_before
 from dpcore.results.warehouse.published_copy import open_to_publish
-from dpcore.results.warehouse.transaction import one_line, transaction
 from dpcore.results.warehouse.typed_rows import repeated, to_rows
-from dpcore.results.warehouse.views import RESULTS
+from dpcore.results.warehouse.views import RESULTS, one_line, transaction
 
 REHEARSAL = "rehearsal.duckdb"  # the only file for a dry run on real records with a seed; it is in the run's folder
 # (estimates of a run, of the previous round, comparisons of its groups) -> (its rows of `comparisons` with that round, the
