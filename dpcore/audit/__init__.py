@@ -6,7 +6,7 @@ client, protocol, mechanisms, privacy and errors; it has its own exact arithmeti
 
 Modules:
     attacks/: attacks on reports: empirical lower bounds of epsilon, averaging, and tests of the reports' distribution
-    certificate: the audit certificate as Markdown, JSON and rows of `checks`
+    certificate: all attacks of an audit, and its certificate as Markdown, JSON and rows of `checks`
     enumeration/: exact privacy loss by enumeration of the integers that clients draw with
     findings: result types of an audit
     mechanisms/: what the audit knows of each mechanism
@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 from dpcore._lazy import lazy
 
 _EXPORTS = {
-    "attacks.lower_bound": ("measure",),
     "certificate": (
         "at_most",
         "averaged",
         "check_rows",
+        "measure",
         "to_json",
         "to_markdown",
     ),
@@ -41,8 +41,7 @@ _EXPORTS = {
 __getattr__, __all__ = lazy(__name__, _EXPORTS)
 
 if TYPE_CHECKING:
-    from dpcore.audit.attacks.lower_bound import measure
-    from dpcore.audit.certificate import at_most, averaged, check_rows, to_json, to_markdown
+    from dpcore.audit.certificate import at_most, averaged, check_rows, measure, to_json, to_markdown
     from dpcore.audit.enumeration.exact_loss import audit_mechanism, audit_scheme
     from dpcore.audit.enumeration.loss import Loss
     from dpcore.audit.findings import AttributeAudit, SchemeAudit

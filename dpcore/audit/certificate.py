@@ -1,18 +1,20 @@
-"""The audit certificate: Markdown to sign, JSON for programs, rows of `checks` for the warehouse."""
+"""A complete audit, and its certificate: Markdown to sign, JSON for programs, rows of `checks` for the warehouse."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from decimal import ROUND_CEILING, Context
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from dpcore._random import Source
 from dpcore.audit.enumeration.loss import Loss
 from dpcore.audit.findings import AttributeAudit, SchemeAudit
 from dpcore.privacy.shuffling.central_epsilon import upward
 from dpcore.protocol.domain.label import in_words
+from dpcore.protocol.scheme import Scheme
 from dpcore.protocol.syntax.fields import listed
 
 if TYPE_CHECKING:
@@ -36,7 +38,36 @@ _MEASURED = (
     "they "
     "stay below the promise."
 )
+_TRIALS_A_PERSON = 1000  # reports of a mechanism that take as long as the answers of one simulated respondent
+_PEOPLE = (20, 500)  # least and most respondents of the averaging attack
 _ROUND_UP = Context(prec=12, rounding=ROUND_CEILING)
+
+
+def measure(audit: SchemeAudit, random: Source, *, trials: int | None = None) -> SchemeAudit:
+    """Add the attacks to an audit: a lower bound per attribute, the averaging attack, and tests of the reports' distribution.
+
+    random: the operating system's source, as clients use it, or a seeded source for reproducible results.  trials: reports for
+    each of two values of each attribute, 1000 or more.
+
+    Raises SchemeError for fewer trials, CalibrationError if a mechanism has no registered likelihood.
+    """
+    from dpcore.audit.attacks.averaging import averaging
+    from dpcore.audit.attacks.lower_bound import TRIALS, lower_bound
+    from dpcore.audit.attacks.report_distribution import faithfulness
+
+    trials = TRIALS if trials is None else trials
+    scheme = Scheme.from_toml(audit.canonical)
+    attributes = tuple(
+        replace(attribute, measured=lower_bound(scheme.attributes[attribute.name].mechanism, random, trials=trials))
+        for attribute in audit.attributes
+    )
+    people = min(max(trials // _TRIALS_A_PERSON, _PEOPLE[0]), _PEOPLE[1])
+    return replace(
+        audit,
+        attributes=attributes,
+        averaging=averaging(scheme, random, people=people),
+        faithfulness=faithfulness(scheme, random, trials=trials),
+    )
 
 
 def to_markdown(

@@ -58,7 +58,7 @@ def hardly_averaged(undrawn: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
     With the 20 and 400 of an audit they take three quarters of its time.
     """
-    module = import_module("dpcore.audit.attacks.lower_bound")
+    module = import_module("dpcore.audit.certificate")
     monkeypatch.setattr(module, "_PEOPLE", (2, 2))
     few_by_hand(monkeypatch)
 

@@ -2,6 +2,6 @@
 
 Modules:
     averaging: averaging attack over repeated rounds
-    lower_bound: empirical lower bounds of epsilon, from views that sort reports into classes; all attacks of an audit
+    lower_bound: empirical lower bounds of epsilon, from views that sort reports into classes
     report_distribution: tests that reports have the distribution that the integers state
 """

@@ -20,20 +20,16 @@ mechanism, to detect faults of its implementation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
 from dpcore._random import Source
-from dpcore.audit.attacks.averaging import averaging
-from dpcore.audit.attacks.report_distribution import faithfulness
-from dpcore.audit.findings import SchemeAudit
 from dpcore.audit.mechanisms.base import Pair, hard_pairs, log_ratio
 from dpcore.errors import check_within
 from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.reports import Reports, starts_of
-from dpcore.protocol.scheme import Scheme
 
 CONFIDENCE = 0.99
 TRIALS = 200_000
@@ -329,29 +325,3 @@ def _mixed(words: np.ndarray) -> np.ndarray:
     for shift, odd in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         words = (words ^ (words >> np.uint64(shift))) * np.uint64(odd)
     return words ^ (words >> np.uint64(31))
-
-
-_TRIALS_A_PERSON = 1000  # reports of a mechanism that take as long as the answers of one simulated respondent
-_PEOPLE = (20, 500)  # least and most respondents of the averaging attack
-
-
-def measure(audit: SchemeAudit, random: Source, *, trials: int = TRIALS) -> SchemeAudit:
-    """Add the attacks to an audit: a lower bound per attribute, the averaging attack, and tests of the reports' distribution.
-
-    random: the operating system's source, as clients use it, or a seeded source for reproducible results.  trials: reports for
-    each of two values of each attribute, 1000 or more.
-
-    Raises SchemeError for fewer trials, CalibrationError if a mechanism has no registered likelihood.
-    """
-    scheme = Scheme.from_toml(audit.canonical)
-    attributes = tuple(
-        replace(attribute, measured=lower_bound(scheme.attributes[attribute.name].mechanism, random, trials=trials))
-        for attribute in audit.attributes
-    )
-    people = min(max(trials // _TRIALS_A_PERSON, _PEOPLE[0]), _PEOPLE[1])
-    return replace(
-        audit,
-        attributes=attributes,
-        averaging=averaging(scheme, random, people=people),
-        faithfulness=faithfulness(scheme, random, trials=trials),
-    )

@@ -9,7 +9,7 @@ t and T the functional's derivative along the span, Q half its second; u the der
 C the covariance of f and h: T is evaluated at f, whose noise is that of h, and with a span that sees everything the
 second-order term is minus tr(Q V).  The span is the coarsest of V_4, V_5, V_6 in which u is small: it depends on the resolution
 of the functional and its cost, not on the estimated smoothness of f.  This is the undersmoothing of [Szabo2024].  Where f
-vanishes and the derivative is unbounded, t may be that of a density bounded below (`bounded_influence`); u has the rest.
+vanishes and the derivative is unbounded, t may be that of a density bounded below (`influences`); u has the rest.
 
 Values at a point (`Influence.points`) have no weight that a span could resolve: every finer span costs a power of its width.
 Their interval contains the corrected one and the posterior intervals of all priors that the data do not reject.
@@ -47,10 +47,9 @@ from dpcore.estimation.diagnostics.evidence import Deviations, Discreteness
 from dpcore.estimation.functional_estimate import FunctionalEstimate, normal_quantile, refused
 from dpcore.estimation.inference import quantile_inversion, residual_projection
 from dpcore.estimation.inference.binning_error import Cells, Corrected, check_density
-from dpcore.estimation.inference.bounded_influence import influences
 from dpcore.estimation.inference.confidence_bands import inferred, standard_errors
 from dpcore.estimation.inference.distribution_free import SHARES, DistributionFree
-from dpcore.estimation.inference.residual_projection import Span
+from dpcore.estimation.inference.residual_projection import Span, influences
 from dpcore.estimation.inference.unbiased_moments import OFFERED, UnbiasedMoments
 from dpcore.functionals import Cdf, Curvature, Expansion, Functional, Influence, Quantile
 

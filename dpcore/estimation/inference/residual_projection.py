@@ -6,20 +6,25 @@ The residual r = observed - A f, projected by weighted least squares on B-spline
 
 W the Fisher weights and A_B = A applied to the B-splines, estimates f* - f with the covariance S, whatever the penalty was.  A
 change of the fit's parameters moves it by R A F, F their features; the rest of a change is not seen by the span.
+
+A correction by an unbounded derivative, such as of a logarithm where a density is close to zero, is mostly noise.  It may be
+evaluated at a density bounded below by a share of the uniform one; the posterior then accounts for the difference of the two
+derivatives (`one_step_correction`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from dpcore.estimation import constants
-from dpcore.estimation.density.densities import cell_masses, cumulated
+from dpcore.estimation.density.densities import DensityOnInterval, cell_masses, cumulated
 from dpcore.estimation.density.log_spline_posterior import Posterior
 from dpcore.estimation.inference.confidence_bands import massless
-from dpcore.functionals import Influence
+from dpcore.functionals import Expansion, Functional, Influence
 from dpcore.mechanisms.bases import bspline
 
 
@@ -103,3 +108,23 @@ def _splines(share: bytes, level: int, order: int) -> np.ndarray:
 def _cumulated(share: bytes, level: int) -> np.ndarray:
     """Their integrals from 0 to positions of the unit interval."""
     return cumulated(np.frombuffer(share), constants.DEGREE, level)
+
+
+def influences(functional: Functional, expansion: Expansion, density: DensityOnInterval) -> tuple[Influence, ...]:
+    """Return the derivatives for a correction: the expansion's own, and a bounded one if that may be unbounded."""
+    if not functional.needs_positive:
+        return (expansion.influence,)
+    return expansion.influence, functional.expand(_NowhereScarce(density)).influence
+
+
+@dataclass(frozen=True, eq=False)
+class _NowhereScarce:
+    """A density bounded below by a share of the uniform one."""
+
+    whole: DensityOnInterval
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.whole, name)
+
+    def pdf(self, x: Any) -> np.ndarray:
+        return np.maximum(self.whole.pdf(x), constants.SMALL / self.whole.width)
