@@ -197,7 +197,7 @@ class Attribute:
         if self.sides:
             return np.arange(self.mechanism.inputs)
         if self.points is None:
-            return np.arange(len(self.categories))
+            return np.arange(len(self.answers))
         return spread(len(self.points), self.mechanism.inputs, len(self.categories) > len(self.points))
 
     def _cells_of(self, x: np.ndarray) -> np.ndarray:
@@ -360,7 +360,7 @@ class Attribute:
             values = [float(np.nextafter(first, -np.inf)), first, *others]
             return values[place] if place < len(values) else None
         if self.points is None:
-            return self.categories[place]
+            return self.answers[place]
         return float(self.points[place]) if place < len(self.points) else None
 
     @property

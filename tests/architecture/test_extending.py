@@ -17,6 +17,7 @@ from dpcore.results.warehouse.schema_migration import shipped_migrations
 ROOT = Path(__file__).parents[2]
 MOST_FILES = {
     "mechanism": 3,
+    "type": 5,
     "functional": 2,
     "estimator": 2,
     "column": 2,
