@@ -28,6 +28,19 @@ MOST_FILES = {
 }
 
 
+OWN_MODULES = {  # of a type of attribute
+    "set": ("mechanisms.categorical.set_selection", "mechanisms.categorical.option_sets", "protocol.domain.option_sets")
+    + ("estimation.frequency.option_shares", "audit.mechanisms.option_sets"),
+    "text": ("mechanisms.categorical.text_hashing", "protocol.domain.texts", "protocol.records.texts")
+    + ("estimation.frequency.frequent_texts", "estimation.frequency.text_estimate", "audit.mechanisms.texts"),
+}
+LISTS = ("dpcore/mechanisms/registry.py", "dpcore/protocol/syntax/attribute_table.py")
+OTHERS = {  # that import a module of sets
+    "dpcore/protocol/syntax/canonical.py": "checks the columns of yes and no, which other types may have",
+    "dpcore/rounds/planning/planner.py": "plans joint shares, for which reports need two items",
+}
+
+
 class Extension(NamedTuple):
     diff: str
     commands: str
@@ -64,6 +77,24 @@ def test_each_touches_as_few_files_as_promised_and_still_applies() -> None:
         assert numbered in ([], [there + 1]), f"dpcore/extending/{page}.md: the next migration is {there + 1}"
         applied = subprocess.run(check, cwd=ROOT, input=diff, capture_output=True, text=True)
         assert applied.returncode == 0, f"dpcore/extending/{page}.md: write the diff anew.\n{applied.stderr}"
+
+
+@pytest.mark.parametrize("name", OWN_MODULES)
+def test_a_type_is_known_to_its_own_files_and_two_lists(name: str) -> None:
+    own = [f"dpcore/{module.replace('.', '/')}.py" for module in OWN_MODULES[name]]
+    imported = re.compile(
+        "|".join(rf"dpcore\.{re.sub(r'[.](?=[^.]*$)', '(?:[.]| import .*)', module)}\b" for module in OWN_MODULES[name])
+    )
+    files = [
+        path
+        for folder in ("dpcore", "flows")
+        for path in (ROOT / folder).rglob("*.py")
+        if "laboratory" not in path.parts
+    ]
+    importing = {
+        path.relative_to(ROOT).as_posix() for path in files if imported.search(path.read_text(encoding="utf-8"))
+    }
+    assert importing - {*own} <= {*LISTS, *OTHERS}, "a type is told apart elsewhere; let its own files answer"
 
 
 @pytest.mark.slow
