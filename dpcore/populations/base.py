@@ -176,7 +176,7 @@ class Population(Respondents):
 
     def _laws(self, attribute: str) -> Mapping[str, Law]:
         if attribute == self.group:
-            return {group: _certain(group, tuple(self.weights)) for group in self.weights}
+            return {group: certain(group, tuple(self.weights)) for group in self.weights}
         if attribute not in self.laws:
             raise SchemeError(
                 f"population {self.name!r} has no attribute {attribute!r}; it has {', '.join(self.attributes)}"
@@ -233,7 +233,8 @@ def _categorical(places: np.ndarray, categories: Sequence[str]) -> Any:
     return pd.Categorical.from_codes(places, labels)
 
 
-def _certain(category: str, categories: tuple[str, ...]) -> CategoricalLaw:
+def certain(category: str, categories: tuple[str, ...]) -> CategoricalLaw:
+    """Return the distribution of respondents who all have one category."""
     return CategoricalLaw(categories, tuple(float(category == label) for label in categories))
 
 

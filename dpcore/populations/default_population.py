@@ -23,7 +23,7 @@ import numpy as np
 import scipy
 
 from dpcore.errors import SchemeError, check_one_of
-from dpcore.populations.base import Population
+from dpcore.populations.base import Population, certain
 from dpcore.populations.distributions import Beta, CategoricalLaw, Component, Law, NumericLaw, PointsLaw, Truncated
 from dpcore.protocol.attribute import MISSING
 from dpcore.protocol.domain import dates
@@ -65,7 +65,7 @@ def default_population(scheme: Scheme) -> Population:
         law = _law(groups[0], tables.get(name, {}), 0)
         assert isinstance(law, CategoricalLaw)
         shares = dict(zip(law.categories, law.probabilities, strict=True))
-    others = {key: one for key, one in asked.items() if key != name}
+    others = {key: _simulated_by(one, asked, tables) for key, one in asked.items() if key != name}
     return Population(
         name=scheme.name,
         group=name,
@@ -73,7 +73,9 @@ def default_population(scheme: Scheme) -> Population:
         laws={
             key: _of_all_categories(
                 {
-                    group: _law(one, _within(tables.get(key, {}), key, group, shares), place)
+                    group: certain(group, tuple(shares))
+                    if one.name == name
+                    else _law(one, _within(tables.get(one.name, {}), one.name, group, shares), place)
                     for place, group in enumerate(shares)
                 }
             )
@@ -82,10 +84,21 @@ def default_population(scheme: Scheme) -> Population:
         nonresponse={
             key: share
             for key, one in others.items()
-            if one.reads_numbers and (share := nonresponse(one, tables.get(key, {}), _NONRESPONSE))
+            if one.reads_numbers and (share := nonresponse(one, tables.get(one.name, {}), _NONRESPONSE))
         },
         correlations=_correlations(scheme.simulate.get(_CORRELATIONS, [])),
     )
+
+
+def _simulated_by(one: Attribute, asked: Mapping[str, Attribute], tables: Mapping[str, Any]) -> Attribute:
+    """The attribute whose simulated values are those of an attribute: itself, or one with the name of its column."""
+    other = asked.get(one.column, one)
+    is_alike = other.kind == one.kind and other.answers == one.answers
+    if other is one or not (is_alike or (other.reads_numbers and one.reads_numbers)):
+        return one
+    if one.name in tables:
+        raise SchemeError(f"simulate.{one.name}: its column is simulated by {other.name}; state the distribution there")
+    return _simulated_by(other, {name: another for name, another in asked.items() if another is not one}, tables)
 
 
 def _within(table: Mapping[str, Any], name: str, group: str, groups: Mapping[str, float]) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ import scipy
 
 import dpcore as dp
 from dpcore.cli import main
+from dpcore.errors import SchemeError
 from dpcore.populations import respondents_of
 
 EVERY_TYPE = """
@@ -87,6 +88,26 @@ def test_a_dry_run_of_every_type_lands_with_truths_from_a_formula(tmp_path: Path
     assert truths["income mean"] == pytest.approx(100 * weights @ means, abs=1e-7)
     assert truths["hired mean"] == pytest.approx(18262 + 2556 * weights @ means, abs=1e-5)
     assert truths["home frequency(missing)"] == pytest.approx(0.1, abs=1e-9)
+
+
+def test_attributes_of_one_column_have_the_truth_of_one_distribution(tmp_path: Path) -> None:
+    numbers = '[attributes.age]\ntype = "numeric"\nlower = 0\nupper = 100\nepsilon = 4\n'
+    ranges = '[attributes.ages]\ntype = "categorical"\ncolumn = "age"\nbins = [30, 60]\nepsilon = 4\n'
+    homes = '[attributes.{}]\ntype = "categorical"\ncolumn = "home"\ncategories = ["urban", "rural"]\nepsilon = 4\n'
+    text = 'name = "survey"\n' + numbers + ranges + homes.format("home") + homes.format("again")
+    scheme = dp.Scheme.from_toml(text)
+    people = respondents_of(scheme)
+    below, above = people.truth("age").cdf(np.array([30.0, 60.0]))
+    np.testing.assert_allclose(
+        people.range_probabilities("ages", [30, 60]), [below, above - below, 1 - above], atol=1e-9
+    )
+    np.testing.assert_allclose(people.probabilities("again", ["urban", "rural"], "home=rural"), [0, 1])
+    cells = scheme.encode(people.records(20_000, dp.seeded(1)))
+    np.testing.assert_allclose(np.bincount(cells["ages"]) / 20_000, [below, above - below, 1 - above], atol=0.015)
+    assert np.array_equal(cells["home"], cells["again"])
+    stated = text + '[simulate.ages]\ndistribution = "uniform"\n'
+    with pytest.raises(SchemeError, match=r"simulate\.ages: its column is simulated by age"):
+        respondents_of(dp.Scheme.from_toml(stated))
 
 
 def test_nobody_is_simulated_unless_it_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
