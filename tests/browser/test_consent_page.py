@@ -61,6 +61,19 @@ def tab(tmp_path: Path) -> Iterator[chromium.Tab]:
         yield page
 
 
+def assert_counted_once(tab: chromium.Tab, serving: collectors.Serving, folder: Path, scheme: Scheme) -> None:
+    """Send the report under review, end the collector, and compare what it sealed with what the page showed."""
+    sent = tab.evaluate("document.getElementById('bytes').textContent")
+    tab.evaluate("document.getElementById('send').click()")
+    wait(tab, "sent")
+    assert "has arrived and is counted once" in text(tab, "arrived")
+    assert tab.complaints == []
+    assert serving.stop()[0] == 0
+    (sealed,) = landing(folder, scheme.digest).glob("*.parquet")
+    report = wire.read_report(sent.encode(), scheme)
+    assert dp.aggregate(scheme, wire.read_reports(sealed, scheme)).equals(dp.aggregate(scheme, batch_of([report])))
+
+
 def wait(tab: chromium.Tab, element: str) -> None:
     shown = f"!document.getElementById('{element}').hidden"
     tab.evaluate(f"new Promise(done => {{ const look = () => {shown} ? done(1) : setTimeout(look, 50); look(); }})")

@@ -7,13 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import dpcore as dp
-from dpcore import wire
-from dpcore.collector.store.sealing import landing
-from dpcore.protocol.report import batch_of
 from dpcore.protocol.scheme import Scheme
 from tests.browser import chromium
-from tests.browser.test_consent_page import FITS, READY, text, wait
+from tests.browser.test_consent_page import FITS, READY, assert_counted_once, text, wait
 from tests.helpers import collectors
 
 pytestmark = [
@@ -89,15 +85,7 @@ def test_a_text_is_written_and_a_hash_is_sent(tmp_path: Path, tab: chromium.Tab,
             )
             assert tab.evaluate(FITS)
             tab.screenshot(screenshots / f"texts_{width}_review.png")
-        sent = tab.evaluate("document.getElementById('bytes').textContent")
-        tab.evaluate("document.getElementById('send').click()")
-        wait(tab, "sent")
-        assert "has arrived and is counted once" in text(tab, "arrived")
-        assert tab.complaints == []
-        assert serving.stop()[0] == 0
+        assert_counted_once(tab, serving, folder, scheme)
     finally:
         if serving.process.poll() is None:
             serving.kill()
-    (sealed,) = landing(folder, scheme.digest).glob("*.parquet")
-    report = wire.read_report(sent.encode(), scheme)
-    assert dp.aggregate(scheme, wire.read_reports(sealed, scheme)).equals(dp.aggregate(scheme, batch_of([report])))
