@@ -26,7 +26,7 @@ class Estimator(ABC):
 
     A new one is a file of this folder; a mechanism's declaration names it.
     `name` is its name in tables.  titles: each name in schemes -> its description for readers.
-    sums_to_one: whether shares of all categories do.  is_selected: whether reports select the categories.
+    sums_to_one: whether the shares of all categories sum to one.  is_selected: whether reports select the categories.
     """
 
     name: ClassVar[str]

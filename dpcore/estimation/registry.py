@@ -32,9 +32,9 @@ def by_name() -> dict[str, type[Estimator]]:
     return estimators
 
 
-def names_where(trait: str) -> list[str]:
-    """Return the names of the estimators with a trait, such as 'is_selected'."""
-    return [name for name, kind in by_name().items() if getattr(kind, trait)]
+def names_where(**traits: bool) -> list[str]:
+    """Return the names of the estimators with these traits, such as is_selected=True."""
+    return [name for name, kind in by_name().items() if all(getattr(kind, key) == traits[key] for key in traits)]
 
 
 def named(attribute: Any) -> Estimator:

@@ -251,7 +251,8 @@ def _categories(where: str, attribute: Attribute, shares: Any) -> CategoricalLaw
     if isinstance(shares, list) and len(shares) == len(names):
         shares = dict(zip(names, shares, strict=True))
     if not isinstance(shares, Mapping) or not set(shares) <= set(names):
-        kind = "categories" if attribute.is_exclusive else "options"
+        listed_names = "categories" if attribute.answers == attribute.categories else "answers"
+        kind = listed_names if attribute.is_exclusive else "options"
         raise SchemeError(f"{where} must be a share for each of the {len(names)} {kind}, by name or in order")
     entries = [shares.get(name, 0) for name in names]
     if not attribute.is_exclusive:

@@ -16,8 +16,8 @@ from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.fisher_information import room_of, spread
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.domain import dates
-from dpcore.protocol.records.category_names import ABSENT, Names, floats, is_missing, numeral
-from dpcore.protocol.syntax.fields import listed, number
+from dpcore.protocol.records.category_names import ABSENT, Names, floats, is_missing, numeral, refuse
+from dpcore.protocol.syntax.fields import listed, name_of, number
 from dpcore.protocol.syntax.keys import BINNED, CROSSED, LATTICE, OTHER, PLANE
 
 MISSING = "missing"  # the category that `missing = "category"` adds
@@ -31,7 +31,7 @@ class Attribute:
     """
 
     answer: ClassVar[str] = "a category"  # what a record holds, for messages
-    silence: ClassVar[str] = "category"  # the value of `missing` that accepts no answer
+    silence: ClassVar[str] = "category"  # the value of `missing` that accepts no answer, '' if none does
     is_open: ClassVar[bool] = False  # whether answers are texts that are not listed; input cells are then bytes
     alone: ClassVar[str] = ""  # a value's description if it can be in no pair and no regression, otherwise ''
     instead: ClassVar[str] = ""  # what a regression may ask for in its place
@@ -281,7 +281,12 @@ class Attribute:
         return self.names.cells(column)
 
     def _encode_answers(self, column: Any, first: int) -> np.ndarray:
-        cells = self.codes_of(column)
+        try:
+            cells = self.codes_of(column)
+        except TypeError:
+            raise InvalidRecord(
+                f"column {self.column!r} must hold {self.answer} in each record, and at least one value is none; fix the file"
+            ) from None
         if len(cells) and cells.min() < 0:
             strange = np.flatnonzero(cells < 0)
             absent = cells[strange] == ABSENT
@@ -291,17 +296,21 @@ class Attribute:
             if self.outside == OTHER:
                 cells[strange[~absent]] = self.categories.index(OTHER)
             else:
-                self._refuse_unlisted(~absent, first, strange, "categories")
+                self._refuse_unlisted(~absent, first, strange, "categories", self.answers)
         return cells
 
     def _refuse_absent(self, absent: np.ndarray, first: int, positions: np.ndarray | None = None) -> None:
         if self.missing == "refuse":
-            remedy = f'{self.answer}; fill it in or set missing = "{self.silence}"'
-            refuse(absent, first, f"column {self.column!r} has no value", remedy, positions)
+            remedy = f' or set missing = "{self.silence}"' if self.silence else ""
+            refuse(
+                absent, first, f"column {self.column!r} has no value", f"{self.answer}; fill it in{remedy}", positions
+            )
 
-    def _refuse_unlisted(self, unlisted: np.ndarray, first: int, positions: np.ndarray, kinds: str) -> None:
+    def _refuse_unlisted(
+        self, unlisted: np.ndarray, first: int, positions: np.ndarray, kinds: str, names: tuple[str, ...]
+    ) -> None:
         problem = f"column {self.column!r} is not one of the scheme's {kinds}"
-        refuse(unlisted, first, problem, f"one of {listed(self.categories)}, or a code listed under codes", positions)
+        refuse(unlisted, first, problem, f"one of {listed(names)}, or a code listed under codes", positions)
 
     @cached_property
     def names(self) -> Names:
@@ -332,6 +341,10 @@ class Attribute:
             reason = functional.refuses(float(self.lower), float(self.upper), degree)
         return reason
 
+    def refusal_of_mechanism(self, functional: Any) -> str | None:
+        """Return why reports of its mechanism have no such functional, None if they have."""
+        return None
+
     def names_of_shares(self, shares: Any = None) -> list[str]:
         """Return the answers that shares are stated for, without nonresponse; raises SchemeError for an impossible one."""
         return [name for name in self.categories if self.missing != "category" or name != MISSING]
@@ -360,7 +373,7 @@ class Attribute:
             values = [float(np.nextafter(first, -np.inf)), first, *others]
             return values[place] if place < len(values) else None
         if self.points is None:
-            return self.answers[place]
+            return None if self.missing == "category" and self.answers[place] == MISSING else self.answers[place]
         return float(self.points[place]) if place < len(self.points) else None
 
     @property
@@ -379,22 +392,9 @@ class Attribute:
             asked = f"{' to '.join(ends)} {dates.SUFFIXES.get(self.unit, self.unit)}".strip()
             asked += "" if self.points is None else f", {len(self.points)} values"
         else:
-            asked = self._answers_in_words()
+            asked = self.answers_in_words()
         return asked + (", or no answer" if self.missing == "category" else "")
 
-    def _answers_in_words(self) -> str:
+    def answers_in_words(self) -> str:
+        """Return the answers that it asks for, in short, without nonresponse."""
         return f"{len(self.categories) - (self.missing == 'category')} categories"
-
-
-def name_of(point: Fraction) -> str:
-    """Return the name of a number in tables: 41000, 0.5."""
-    return str(int(point)) if point.denominator == 1 else repr(float(point))
-
-
-def refuse(bad: np.ndarray, first: int, problem: str, expected: str, positions: np.ndarray | None = None) -> None:
-    """Raise InvalidRecord with the position of the first True in `bad` and their number."""
-    if bad.any():
-        places = np.flatnonzero(bad) if positions is None else positions[bad]
-        raise InvalidRecord(
-            f"{problem} at record {first + int(places[0]) + 1} ({len(places)} such in all); expected {expected}"
-        )

@@ -20,8 +20,9 @@ from dpcore.estimation.functional_estimate import normal_quantile
 from dpcore.estimation.inference import two_rounds
 from dpcore.functionals import Cdf, Quantile, parse
 from dpcore.protocol.aggregates import Aggregate
-from dpcore.protocol.attribute import MISSING, Attribute, name_of
+from dpcore.protocol.attribute import MISSING, Attribute
 from dpcore.protocol.scheme import Scheme
+from dpcore.protocol.syntax.fields import name_of
 from dpcore.protocol.syntax.keys import OTHER
 from dpcore.results import warehouse
 from dpcore.results.checks.check import Check, frame_of

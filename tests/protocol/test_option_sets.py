@@ -210,3 +210,20 @@ def test_joint_shares_that_do_not_exist_are_refused(old: str, new: str, message:
         Scheme.from_toml(text.replace(old, new, 1))
     assert message in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", [USES, BOXES], ids=["one column", "columns"])
+def test_values_of_a_cell_are_read_as_that_cell(text: str) -> None:
+    scheme = Scheme.from_toml(text)
+    ((_, attribute),) = scheme.attributes.items()
+    for cell in attribute.cells.tolist():
+        values = {column: [value] for column, value in attribute.values_of(cell).items()}
+        assert list(scheme.encode(values).values()) == [[cell]]
+
+
+@pytest.mark.parametrize("missing", ["refuse", "none"])
+def test_the_empty_set_is_simulated_only_if_it_may_be_answered(missing: str) -> None:
+    (attribute,) = Scheme.from_toml(f'{BOXES}missing = "{missing}"\n').attributes.values()
+    law = attribute.law_of_shares([0.5, 0.5, 0.5])
+    assert law.sum() == pytest.approx(1)
+    assert (law[0] == 0) == (missing == "refuse")

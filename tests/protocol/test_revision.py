@@ -63,6 +63,7 @@ def test_sets_and_texts_come_and_change(small_text: str) -> None:
     assert shown["word"] == "texts of 8 bytes at most, text_hashing, epsilon 1"
     assert against(with_both, ("max_bytes = 8", "max_bytes = 9")).apart == ("word",)
     assert against(with_both, ("max_bytes = 8", 'max_bytes = 8\nalphabet = "ab"')).apart == ("word",)
+    assert against(with_both, ('"b", "c"]', '"b", "c"]\nseparator = ","')).apart == ()
 
 
 def test_attributes_come_and_go(small_text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 from dpcore._random import seeded
 from dpcore.client import Client
 from dpcore.errors import InvalidRecord, SchemeError
+from dpcore.populations import respondents_of
+from dpcore.populations.inspection import inspect
 from dpcore.protocol.records.blocks import privatize
 from dpcore.protocol.records.texts import TextDomain
 from dpcore.protocol.scheme import Scheme
@@ -193,3 +196,18 @@ def test_examples_are_texts_that_records_may_hold() -> None:
     assert len(set(cells.tolist())) == 1024
     assert np.array_equal(texts.cells(texts.texts_of(cells))[0], cells)
     assert TextDomain("a", 3).texts_of(TextDomain("a", 3).examples()) == ["a", "aa", "aaa"]
+
+
+def test_stated_shares_are_of_possible_texts() -> None:
+    scheme = Scheme.from_toml(WORDS + "[simulate.word.shares]\nwort = 2\nWORT = 1\n")
+    people = respondents_of(scheme)
+    cells, shares = people.text_shares(scheme.attributes["word"])
+    assert (len(cells), shares.tolist()) == (1, [1])
+    with pytest.raises(SchemeError, match=r"simulate\.word\.shares: no text of word can be 'xyz'"):
+        respondents_of(Scheme.from_toml(WORDS + "[simulate.word.shares]\nxyz = 1\n"))
+
+
+def test_texts_that_become_other_are_counted_as_such(tmp_path: Path) -> None:
+    (tmp_path / "words.csv").write_text("word\nwort\nxyz\nwortwort\n")
+    (counts,) = inspect(tmp_path / "words.csv", Scheme.from_toml(WORDS + 'outside = "other"\n'))
+    assert (counts.accepted, counts.other) == (1, 2)

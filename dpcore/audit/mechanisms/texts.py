@@ -58,7 +58,7 @@ def buckets_of(stated: Mapping[str, Any], cells: np.ndarray, rows: np.ndarray) -
     texts = np.broadcast_to(texts, (len(rows), texts.shape[1]))
     values = np.zeros(len(rows), dtype=np.int64)
     for row in np.unique(rows).tolist():
-        length, base = stated["lengths"][row], stated["bases"][row]
-        powers = np.array([pow(base, length - place, _PRIME) for place in range(length)])
+        length, number = stated["lengths"][row], stated["bases"][row]
+        powers = np.array([pow(number, length - place, _PRIME) for place in range(length)])
         values[rows == row] = ((texts[rows == row, :length] + 1) * powers % _PRIME).sum(axis=1) % _PRIME
     return values * stated["buckets"] // _PRIME

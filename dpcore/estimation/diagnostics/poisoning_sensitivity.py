@@ -145,7 +145,7 @@ def exposed(estimate: Any, aggregate: Any, attribute: str) -> Any:
         sensitivities = np.maximum(1 - exposure.means, exposure.means) / contrast
         return replace(estimate, sensitivities=sensitivities, exposure=replace(exposure, reading=1 / contrast))
     if not isinstance(model, FiniteChannel):
-        return estimate  # states its sensitivity itself, or has none
+        return estimate  # has its own sensitivities
     exposure = replace(exposure, reading=left_inverse(model.matrices[0]))
     sensitivities = np.array([exposure.sensitivity(row) for row in np.eye(mechanism.inputs)])
     return replace(estimate, sensitivities=sensitivities, exposure=exposure)

@@ -33,7 +33,7 @@ class Frequency(FrequencyEstimator):
     confidence: of the intervals, strictly between 0 and 1.
     consistency: 'simplex', the nearest frequencies ("norm-sub"), or 'isotonic', for ordered categories: those whose cumulative
     frequencies are the nearest nondecreasing ones.
-    Statistics of any other kind are left to the attribute's own estimator of shares, with this confidence.
+    An attribute whose own estimator is another of shares is left to that, with this confidence.
     """
 
     consistency: str = "simplex"
@@ -45,6 +45,9 @@ class Frequency(FrequencyEstimator):
         check_one_of(tuple(_PROJECTIONS), consistency=self.consistency)
 
     def _of_everyone(self, described: Any, statistics: np.ndarray, n: int) -> FrequencyEstimate:
+        declared = by_name().get(described.estimator, type(self))
+        if issubclass(declared, FrequencyEstimator) and not isinstance(self, declared):
+            return declared(self.confidence)._of_everyone(described, statistics, n)
         attribute, model = described.name, described.mechanism.model()
         project = _PROJECTIONS[self.consistency]
         intervals: Intervals
@@ -62,9 +65,6 @@ class Frequency(FrequencyEstimator):
             values = project(raw)
             intervals = NormalIntervals(raw, np.sqrt(np.maximum(spread.variances, 0.0)))
         else:
-            declared = by_name().get(described.estimator, type(self))
-            if issubclass(declared, FrequencyEstimator) and not isinstance(self, declared):
-                return declared(self.confidence)._of_everyone(described, statistics, n)
             raise SchemeError(
                 f"frequency needs score sums or a finite channel of one level; {attribute} has {described.mechanism.name}"
             )

@@ -76,11 +76,12 @@ def titles_of(attribute: Attribute) -> dict[str, Any]:
 
 
 def _read(entries: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+    own = categories_of(entries)
     if entries["values"] is None and entries["functionals"]:
         raise SchemeError(
             "functionals of categories need values, one number for each category; add values or remove functionals"
         )
-    return categories_of(entries)
+    return own
 
 
 def sizes(entries: Mapping[str, Any]) -> dict[str, int]:

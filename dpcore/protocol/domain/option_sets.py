@@ -17,11 +17,11 @@ from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.mechanisms.categorical.option_sets import ONE_CHOSEN, ONE_ITEM, OptionSets, is_joint_share
 from dpcore.mechanisms.categorical.set_selection import MOST_CHOSEN, check_options
 from dpcore.mechanisms.declaration import Option
-from dpcore.protocol.attribute import Attribute, refuse
+from dpcore.protocol.attribute import Attribute
 from dpcore.protocol.domain.categories import categories_of
 from dpcore.protocol.domain.pairs import Axis
 from dpcore.protocol.records.arrow_columns import as_list
-from dpcore.protocol.records.category_names import ABSENT, BLANKS, UNKNOWN, Names, is_missing
+from dpcore.protocol.records.category_names import ABSENT, BLANKS, UNKNOWN, Names, is_missing, refuse
 from dpcore.protocol.syntax.attribute_types import CATEGORIES, CODES
 from dpcore.protocol.syntax.fields import check_client, printable
 from dpcore.protocol.syntax.keys import NONE, OTHER, TITLES, Kind, own
@@ -124,7 +124,7 @@ class SetAttribute(Attribute):
             cells[strange[absent]] = 0
             remedy = f"at most {self.at_most}; raise at_most or correct the file"
             refuse(large, first, f"column {self.column!r} has too many options", remedy, strange)
-            self._refuse_unlisted(~absent & ~large, first, strange, "options")
+            self._refuse_unlisted(~absent & ~large, first, strange, "options", self.categories)
         return cells
 
     @cached_property
@@ -161,6 +161,11 @@ class SetAttribute(Attribute):
         reason: str | None = functional.refuses_options(self.categories)
         return reason
 
+    def refusal_of_mechanism(self, functional: Any) -> str | None:
+        if functional.options and self.at_most == 1:
+            return ONE_CHOSEN
+        return ONE_ITEM if functional.options and self.mechanism.sizes == (1,) else None
+
     def law_of_shares(self, shares: Sequence[float]) -> np.ndarray:
         """Return the distribution of allowed sets whose options are chosen independently, with these probabilities.
 
@@ -178,7 +183,7 @@ class SetAttribute(Attribute):
         boxes = {box.column: name in chosen for box, name in zip(self.boxes, self.categories, strict=False)}
         return boxes or {self.column: chosen}
 
-    def _answers_in_words(self) -> str:
+    def answers_in_words(self) -> str:
         return f"at most {self.at_most} of {len(self.categories)} options"
 
 
@@ -245,11 +250,7 @@ def _sizes(entries: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _check(entries: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
-    mechanism = entries["mechanism"]
-    check_client(mechanism.parameters(), options=sizes["categories"], at_most=sizes["at_most"])
-    joint = [name for name in entries["functionals"] or () if is_joint_share(name)]
-    if joint and (mechanism.sizes == (1,) or entries["at_most"] == 1):
-        raise SchemeError(f"functionals: {joint[0]}: {ONE_CHOSEN if entries['at_most'] == 1 else ONE_ITEM}")
+    check_client(entries["mechanism"].parameters(), options=sizes["categories"], at_most=sizes["at_most"])
     return {}
 
 

@@ -19,11 +19,11 @@ from dpcore.errors import SchemeError, check_bend, check_within, exact
 from dpcore.mechanisms import Mechanism
 from dpcore.mechanisms.fisher_information import room_for, room_of
 from dpcore.mechanisms.registry import NUMERIC
-from dpcore.protocol.attribute import MISSING, Attribute, name_of
+from dpcore.protocol.attribute import MISSING, Attribute
 from dpcore.protocol.domain import categories
 from dpcore.protocol.records.category_names import numeral
 from dpcore.protocol.syntax import keys
-from dpcore.protocol.syntax.fields import number
+from dpcore.protocol.syntax.fields import name_of, number
 from dpcore.protocol.syntax.keys import LOG_SPLINE
 
 MOST_POINTS = 1024  # with more, a density is as accurate

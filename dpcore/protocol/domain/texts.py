@@ -12,8 +12,8 @@ import numpy as np
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.mechanisms.categorical.text_hashing import MOST_SYMBOLS
 from dpcore.mechanisms.declaration import Option
-from dpcore.protocol.attribute import MISSING, Attribute, refuse
-from dpcore.protocol.records.category_names import ABSENT, UNKNOWN
+from dpcore.protocol.attribute import MISSING, Attribute
+from dpcore.protocol.records.category_names import ABSENT, UNKNOWN, refuse
 from dpcore.protocol.records.texts import NORMALIZATIONS, TOO_LONG, TextDomain
 from dpcore.protocol.syntax.fields import check_client
 from dpcore.protocol.syntax.keys import OTHER, Kind, own
@@ -78,7 +78,7 @@ class TextAttribute(Attribute):
     def value_of(self, cell: Any) -> str:
         return self.texts.texts_of(np.array([cell]))[0]
 
-    def _answers_in_words(self) -> str:
+    def answers_in_words(self) -> str:
         return f"texts of {self.texts.max_bytes} bytes at most"
 
 

@@ -281,7 +281,7 @@ def is_missing(value: Any) -> bool:
     """Return whether a value of a column is missing: None, NaN, NA, NaT or an empty text."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return value == "" or (isinstance(value, float) and math.isnan(value))
+    return (isinstance(value, str) and not value) or (isinstance(value, float) and math.isnan(value))
 
 
 def is_known_whole(value: float) -> bool:
@@ -338,3 +338,12 @@ def _float(value: Any) -> float:
     if value is None or is_missing(value):
         return math.nan
     raise TypeError
+
+
+def refuse(bad: np.ndarray, first: int, problem: str, expected: str, positions: np.ndarray | None = None) -> None:
+    """Raise InvalidRecord with the position of the first True in `bad` and their number."""
+    if bad.any():
+        places = np.flatnonzero(bad) if positions is None else positions[bad]
+        raise InvalidRecord(
+            f"{problem} at record {first + int(places[0]) + 1} ({len(places)} such in all); expected {expected}"
+        )

@@ -8,7 +8,7 @@ Missing keys have the defaults of their declarations; `mechanism_design` compute
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields as fields_of
 from dataclasses import replace
 from typing import Any
@@ -56,7 +56,7 @@ def read(name: str, table: Any, clients: int, functionals: tuple[str, ...]) -> A
         attribute: Attribute = kind.attribute(**{key: value for key, value in entries.items() if key in accepted})
         if asked is None:
             return replace(attribute, functionals=kind.functionals(entries, functionals))
-        return replace(attribute, functionals=read_functionals(asked, "client" in table, attribute.refusal))
+        return replace(attribute, functionals=read_functionals(asked, "client" in table, attribute))
     except SchemeError as error:
         raise type(error)(f"{where}: {error}") from None
 
@@ -84,22 +84,22 @@ def _mechanism(
     return mechanism
 
 
-def read_functionals(
-    names: list[str], is_canonical: bool, refusal: Callable[[Any], str | None] | None = None
-) -> tuple[str, ...]:
+def read_functionals(names: list[str], is_canonical: bool, attribute: Attribute | None = None) -> tuple[str, ...]:
     """Return the names of functionals; raises SchemeError for an unknown one, or one about options that are not listed.
 
     is_canonical: whether the names were checked before, so that clients do not import `dpcore.functionals`.
-    refusal: of the attribute that they are for.
+    attribute: that they are for.
     """
     if not is_canonical:
         from dpcore.functionals import parse
 
         try:
             for functional in map(parse, names):
-                reason = None
-                if functional.options:
-                    reason = functional.refuses_options(()) if refusal is None else refusal(functional)
+                if not functional.options:
+                    continue
+                reason = functional.refuses_options(()) if attribute is None else attribute.refusal(functional)
+                if attribute is not None and reason is None:
+                    reason = attribute.refusal_of_mechanism(functional)
                 if reason is not None:
                     raise SchemeError(f"{functional}: {reason}")
         except SchemeError as error:

@@ -17,6 +17,11 @@ def number(value: Fraction) -> str | int:
     return int(value) if value.denominator == 1 else str(value)
 
 
+def name_of(point: Fraction) -> str:
+    """Return the name of a number in tables: 41000, 0.5."""
+    return str(int(point)) if point.denominator == 1 else repr(float(point))
+
+
 def listed(names: tuple[str, ...]) -> str:
     """Return the names, or the first ten and the number of others."""
     more = f" and {len(names) - 10} more" if len(names) > 10 else ""

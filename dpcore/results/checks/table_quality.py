@@ -134,7 +134,7 @@ def _ordered(*columns: str) -> Rule:
 def _shares_add_up(frame: pd.DataFrame) -> pd.Series:
     groups = frame.groupby(["attribute", "estimator", "given"])["estimate"]
     is_alone = groups.transform("size") == 1  # item nonresponse of a density
-    is_separate = ~frame["estimator"].isin(names_where("sums_to_one"))
+    is_separate = frame["estimator"].isin(names_where(sums_to_one=False))
     return ((groups.transform("sum") - 1).abs() <= _ROUNDING) | is_alone | is_separate
 
 

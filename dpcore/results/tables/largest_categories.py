@@ -113,18 +113,18 @@ def largest_shares(rows: pd.DataFrame) -> Listed:
         is_selection=True,
         is_simultaneous=True,
         significant=significant,
-        are_options=not _are_all(rows, "sums_to_one"),
+        are_options=_are_all(rows, sums_to_one=False),
     )
 
 
 def kind_of(rows: pd.DataFrame) -> str:
     """Return the kind of the intervals `low` and `high`: 'simultaneous' for texts, otherwise ''."""
-    return "simultaneous" if _are_all(rows, "is_selected") else ""
+    return "simultaneous" if _are_all(rows, is_selected=True) else ""
 
 
-def _are_all(rows: pd.DataFrame, trait: str) -> bool:
-    """Whether all rows are of estimators with a trait."""
-    return "estimator" in rows and bool(rows["estimator"].isin(names_where(trait)).all())
+def _are_all(rows: pd.DataFrame, **traits: bool) -> bool:
+    """Whether all rows are of estimators with these traits."""
+    return "estimator" in rows and bool(rows["estimator"].isin(names_where(**traits)).all())
 
 
 def _first_group(rows: pd.DataFrame) -> pd.DataFrame:

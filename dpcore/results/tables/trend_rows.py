@@ -67,7 +67,7 @@ def _usable(estimates: pd.DataFrame) -> pd.DataFrame:
     groups = [estimates[name] for name in ("run_id", "attribute", "given")]
     is_small = has_error.groupby(groups).transform("sum") <= constants.TREND_NUMBERS
     is_whole = has_error.groupby([*groups, estimates["functional"].map(is_share)]).transform("all")
-    is_trended = is_small & ~estimates["estimator"].isin(names_where("is_selected"))
+    is_trended = is_small & ~estimates["estimator"].isin(names_where(is_selected=True))
     return estimates[has_error & is_trended & (is_whole | ~estimates["functional"].map(is_share))]
 
 

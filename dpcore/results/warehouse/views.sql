@@ -1159,7 +1159,7 @@ with whole as (
     join budgets on budgets.run_id = shares.run_id and budgets.attribute = shares.attribute
     where shares.attribute = attribute
         and case
-            when attributes.type not in ('numeric', 'categorical') then error('share_of is for categories that are all listed and exclude each other; latest_frequencies has the shares of options')
+            when attributes.type not in ('numeric', 'categorical') then error('share_of is for numbers and for categories that exclude each other; latest_frequencies has the shares of others')
             when len(categories) > 0 then true
             else error('share_of(attribute, categories) needs a list of categories, such as [''a'', ''b'']')
         end

@@ -41,7 +41,7 @@ def _truth(k: int) -> np.ndarray:
 
 def _estimates(mechanism: Mechanism, truth: np.ndarray, n: int, runs: int, seed: int) -> list[FrequencyEstimate]:
     names = tuple(map(str, range(len(truth))))
-    attribute = SimpleNamespace(name="c", mechanism=mechanism, categories=names, values=None)
+    attribute = SimpleNamespace(name="c", mechanism=mechanism, categories=names, values=None, estimator="frequency")
     scheme = SimpleNamespace(attributes={"c": attribute})
     rng, random = np.random.default_rng(seed), seeded([seed, 1])
     made = []
