@@ -23,8 +23,8 @@ import numpy as np
 from dpcore.errors import InvalidRecord, SchemeError
 from dpcore.privacy.budget import Budget
 from dpcore.protocol.attribute import Attribute
-from dpcore.protocol.domain import pairs, regression
-from dpcore.protocol.domain.regression import Regression
+from dpcore.protocol.domain import pairs
+from dpcore.protocol.domain.label import REGRESSIONS, Regression, regression_tables
 from dpcore.protocol.records.arrow_columns import as_columns
 from dpcore.protocol.syntax import canonical
 
@@ -74,7 +74,7 @@ class Scheme:
     @property
     def text(self) -> str:
         """The canonical text with what the digest does not cover: the distributions of dry runs, and regressions."""
-        more = {"simulate": self.simulate, regression.REGRESSIONS: regression.write(self.regressions)}
+        more = {"simulate": self.simulate, REGRESSIONS: regression_tables(self.regressions)}
         return self.canonical + "".join(f"\n{canonical.dumps({key: table})}" for key, table in more.items() if table)
 
     @cached_property

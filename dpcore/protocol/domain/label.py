@@ -1,4 +1,4 @@
-"""Labels: public categories of every client that a scheme declares, such as a region or an app's version.
+"""Labels: public categories of every client that a scheme declares, such as a region or an app's version; regressions on them.
 
 A report contains each label as one integer, the position of its category.  A label is unprotected and costs no epsilon:
 anybody who sees the report can read it.  Groups by labels are therefore exact, and population totals by label can weight the
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -24,6 +24,9 @@ from dpcore.protocol.syntax import attribute_types, keys
 from dpcore.protocol.syntax.attribute_table import NAME
 from dpcore.protocol.syntax.fields import check_known, listed, printable
 from dpcore.protocol.syntax.fields import read as read_keys
+
+REGRESSIONS = "regressions"  # the key of a scheme
+_EXAMPLE = f'write [{REGRESSIONS}] and a line such as smoking = "smokes ~ region + sex"'
 
 WEIGHTED = "weighted"  # as in `functionals.group`, which clients do not import
 MOST_CELLS = 4096  # combinations of all labels' categories; each has sums of its own
@@ -160,3 +163,47 @@ def in_words(sizes: Mapping[str, int]) -> str:
     'region (3 categories), sex (2 categories)'
     """
     return ", ".join(f"{name} ({size} categories)" for name, size in sizes.items())
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A regression that a scheme declares; clients do not get it, and the digest does not cover it.
+
+    formula: "ATTRIBUTE ~ LABELS".  reference: outcome or label -> the category that the others are compared with.
+    """
+
+    formula: str
+    reference: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_regressions(tables: Any) -> Mapping[str, Regression]:
+    """Return regressions by name; raises SchemeError for anything but texts and tables of `formula` and `reference`.
+
+    `estimation.registry` checks the formulas, which clients do not read.
+    """
+    if not isinstance(tables, Mapping):
+        raise SchemeError(f"{REGRESSIONS} must be a table, got {tables!r}; {_EXAMPLE}")
+    return MappingProxyType({name: _read_regression(name, entry) for name, entry in tables.items()})
+
+
+def _read_regression(name: str, entry: Any) -> Regression:
+    where = f"{REGRESSIONS}.{name}"
+    if not NAME.fullmatch(name):
+        raise SchemeError(f"{where}: its name must be lower-case letters, digits and _, the first a letter")
+    table = {"formula": entry} if isinstance(entry, str) else entry
+    if not isinstance(table, Mapping) or not isinstance(table.get("formula"), str):
+        raise SchemeError(f"{where} must be a formula, or a table with one, got {entry!r}; {_EXAMPLE}")
+    check_known(table, ("formula", "reference"), where)
+    reference = table.get("reference", {})
+    if not isinstance(reference, Mapping) or not all(isinstance(category, str) for category in reference.values()):
+        raise SchemeError(f'{where}.reference must be a table of categories, such as {{ region = "south" }}')
+    printable(formula=table["formula"])
+    return Regression(table["formula"], MappingProxyType(dict(reference)))
+
+
+def regression_tables(regressions: Mapping[str, Regression]) -> dict[str, Any]:
+    """Return the tables of regressions, as `read_regressions` reads them."""
+    return {
+        name: {"formula": one.formula, "reference": dict(one.reference)} if one.reference else one.formula
+        for name, one in regressions.items()
+    }

@@ -19,7 +19,7 @@ from typing import Any
 
 from dpcore.errors import SchemeError
 from dpcore.protocol.attribute import Attribute
-from dpcore.protocol.domain import label, option_sets, pairs, regression
+from dpcore.protocol.domain import label, option_sets, pairs
 from dpcore.protocol.syntax import attribute_table, attribute_types, fields, keys
 
 FORMAT = 1
@@ -48,8 +48,8 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
         raise SchemeError(
             f"{SIMULATE} must be tables, got {simulate!r}; write [{SIMULATE}.NAME] for each attribute to simulate"
         )
-    regressions = regression.read(document.get(regression.REGRESSIONS, {}))
-    document = {key: value for key, value in document.items() if key not in (SIMULATE, regression.REGRESSIONS)}
+    regressions = label.read_regressions(document.get(label.REGRESSIONS, {}))
+    document = {key: value for key, value in document.items() if key not in (SIMULATE, label.REGRESSIONS)}
     fields.check_known(document, _TOP_KEYS, "the scheme")
     entries = fields.read(keys.SCHEME, document)
     if not _NAME.fullmatch(entries["name"]):
@@ -77,7 +77,7 @@ def read(document: Mapping[str, Any]) -> dict[str, Any]:
     return entries | {
         "draws": draws,
         SIMULATE: _as_texts(simulate),
-        regression.REGRESSIONS: regressions,
+        label.REGRESSIONS: regressions,
         "pairs": pairs.read(entries["pairs"], attributes, math.prod(label.shape(labels))),
         "functionals": functionals,
         "attributes": MappingProxyType(attributes),

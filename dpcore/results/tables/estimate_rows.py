@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         ChiSquareTest,
         Regression,
     )  # with formulaic, which few rounds need
-    from dpcore.protocol.domain import regression
+    from dpcore.protocol.domain import label
 
 NUMBERS = ("estimate", "plug_in", "standard_error", "confidence", "low", "high")
 _ALIKE = ("functional", "kind", "plug_in", "standard_error", "confidence", "low", "high", "reason")
@@ -33,9 +33,7 @@ def result_of(row: Mapping[str, Any]) -> FunctionalEstimate:
     return FunctionalEstimate(value=row["estimate"], **{name: row[name] for name in _ALIKE})
 
 
-def regression_table(
-    fitted: Mapping[str, Regression | str], declared: Mapping[str, regression.Regression]
-) -> pd.DataFrame:
+def regression_table(fitted: Mapping[str, Regression | str], declared: Mapping[str, label.Regression]) -> pd.DataFrame:
     """Return the frame of `regressions`; it is empty if the scheme declares none."""
     rows = [
         {"regression": name, "formula": declared[name].formula} | row
