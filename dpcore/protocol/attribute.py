@@ -227,7 +227,7 @@ class Attribute:
         """The column with `lower` in place of nonresponse, and where that is, (n,) bool: a code, or no value."""
         numbers = [number for number in map(numeral, self.codes) if number is not None]
         try:
-            plain = np.asarray(column)
+            plain = np.asarray(column).reshape(len(column))
         except ValueError:  # a list among the values; `_numbers` rejects it
             return column, np.zeros(len(column), dtype=bool)
         if plain.dtype.kind in "iuf":
@@ -296,7 +296,7 @@ class Attribute:
             if self.outside == OTHER:
                 cells[strange[~absent]] = self.categories.index(OTHER)
             else:
-                self._refuse_unlisted(~absent, first, strange, "categories", self.answers)
+                self._refuse_unlisted(~absent, first, strange, self.answers)
         return cells
 
     def _refuse_absent(self, absent: np.ndarray, first: int, positions: np.ndarray | None = None) -> None:
@@ -306,9 +306,8 @@ class Attribute:
                 absent, first, f"column {self.column!r} has no value", f"{self.answer}; fill it in{remedy}", positions
             )
 
-    def _refuse_unlisted(
-        self, unlisted: np.ndarray, first: int, positions: np.ndarray, kinds: str, names: tuple[str, ...]
-    ) -> None:
+    def _refuse_unlisted(self, unlisted: np.ndarray, first: int, positions: np.ndarray, names: tuple[str, ...]) -> None:
+        kinds = "categories" if self.is_exclusive else "options"
         problem = f"column {self.column!r} is not one of the scheme's {kinds}"
         refuse(unlisted, first, problem, f"one of {listed(names)}, or a code listed under codes", positions)
 

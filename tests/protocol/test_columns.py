@@ -148,3 +148,12 @@ def test_a_code_that_nobody_listed_is_refused_by_its_position(subtests: pytest.S
 def test_codes_beyond_what_an_index_counts_are_looked_up_one_by_one() -> None:
     with pytest.raises(InvalidRecord, match="not one of the scheme's categories at record 1"):
         dp.Scheme.from_toml(CODED).encode({"job": np.array([2**64 - 1, 2**64 - 2], dtype=np.uint64)})
+
+
+@pytest.mark.parametrize("rest", ["", 'missing = "category"\n', "step = 1\n"], ids=["number", "nonresponse", "points"])
+@pytest.mark.parametrize("holder", [list, np.array, pa.array, pd.Series], ids=["list", "numpy", "arrow", "series"])
+@pytest.mark.parametrize("lists", [[[1, 2], [3, 4]], [[1, 2], [3, 4], [5, 6]]])
+def test_a_list_of_numbers_is_not_several_respondents(lists: Any, holder: Callable[[Any], Any], rest: str) -> None:
+    numbers = 'name = "n"\n[attributes.a]\ntype = "numeric"\nlower = 0\nupper = 10\nepsilon = 1\n' + rest
+    with pytest.raises(InvalidRecord, match="column 'a' must hold numbers"):
+        dp.Scheme.from_toml(numbers).encode({"a": holder(lists)})

@@ -124,7 +124,7 @@ class SetAttribute(Attribute):
             cells[strange[absent]] = 0
             remedy = f"at most {self.at_most}; raise at_most or correct the file"
             refuse(large, first, f"column {self.column!r} has too many options", remedy, strange)
-            self._refuse_unlisted(~absent & ~large, first, strange, "options", self.categories)
+            self._refuse_unlisted(~absent & ~large, first, strange, self.categories)
         return cells
 
     @cached_property

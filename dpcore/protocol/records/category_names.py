@@ -314,6 +314,8 @@ def floats(column: Any) -> np.ndarray:
     if is_arrow(column) and not column.null_count and str(column.type) == "double":
         return as_numpy(whole(column))
     values = np.asarray(column)
+    if values.ndim and values.size > len(values):  # lists of equal length
+        raise TypeError
     if values.dtype.kind == "U":
         values = np.asarray(column, dtype=object)  # numpy's fixed-width texts lose trailing NULs
     if values.dtype.kind in "iuf":
