@@ -66,9 +66,10 @@ def _check_attribute(attribute: Any) -> None:
     if attribute.level is not None and basis is not None:
         check_within(basis.coarsest_level, basis.finest_level + 1, level=attribute.level)
     asked = []
+    degree = named(attribute).degree(attribute.mechanism) if attribute.functionals else None
     for text in attribute.functionals:
         functional = parse(text)
-        reason = attribute.refusal(functional, named(attribute).degree(attribute.mechanism))
+        reason = attribute.refusal(functional, degree)
         if reason is not None:
             raise SchemeError(f"functionals: {text!r}: {reason}")
         asked.append(str(functional))

@@ -85,11 +85,8 @@ class FrequencyEstimate(OfGroup):
     exposure: the effect of one report on functionals of raw.  reading: (k, S), the weights of the average reports in raw,
     unless they invert the reported frequencies.
     beliefs: the models averaged over with their weights, best first, for a distribution on support points.
-    is_selected: whether the reports selected the categories.
-    visible: the share from which a category is then found, with a probability of about 0.8.
+    visible: the share from which a category is found with a probability of about 0.8, if reports selected the categories.
     """
-
-    is_selected: ClassVar[bool] = False
 
     attribute: str
     categories: tuple[str, ...]
@@ -109,6 +106,11 @@ class FrequencyEstimate(OfGroup):
     reading: np.ndarray | None = field(default=None, repr=False)
     beliefs: tuple[tuple[float, Any], ...] = field(default=(), repr=False)
     visible: float | None = field(default=None, repr=False)
+
+    @property
+    def is_selected(self) -> bool:
+        """Whether the reports selected the categories."""
+        return self.visible is not None
 
     def __repr__(self) -> str:
         return (

@@ -47,7 +47,6 @@ class TextEstimate(SeparateShares):
     """
 
     one = "one text of {}"
-    is_selected = True
 
     def _limits(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
         return self.simultaneous(confidence)

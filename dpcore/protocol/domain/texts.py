@@ -100,7 +100,7 @@ def _sizes(entries: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _check(entries: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
-    check_client(entries["mechanism"].parameters(), **_sizes(entries))
+    check_client(entries["mechanism"].parameters(), symbols=sizes["symbols"], length=sizes["length"])
     return {}
 
 
